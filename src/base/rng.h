@@ -1,0 +1,33 @@
+// A small seeded generator (splitmix64) for tests, jitter and sampling. Not for secrets.
+#pragma once
+
+#include <cstdint>
+
+namespace grebe {
+
+class Rng {
+ public:
+  explicit Rng(uint64_t seed) : state_(seed) {}
+
+  uint64_t Next() {
+    uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31);
+  }
+
+  // Uniform in [0, bound). REQUIRES: bound > 0.
+  uint64_t Below(uint64_t bound) {
+    return static_cast<uint64_t>((static_cast<unsigned __int128>(Next()) * bound) >> 64);
+  }
+
+  // Uniform in [0, 1).
+  double Fraction() { return static_cast<double>(Next() >> 11) * 0x1.0p-53; }
+
+  bool Chance(double probability) { return Fraction() < probability; }
+
+ private:
+  uint64_t state_;
+};
+
+}  // namespace grebe

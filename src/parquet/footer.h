@@ -1,0 +1,76 @@
+// The footer of a Parquet file and what Grebe takes from it: schema, page map, column values.
+// Read when a file is indexed or inspected; never on the lookup path.
+#pragma once
+
+#include <arrow/record_batch.h>
+#include <arrow/type_fwd.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/stop.h"
+#include "base/types.h"
+#include "parquet/page_map.h"
+#include "parquet/schema.h"
+#include "store/store.h"
+
+namespace grebe::pq {
+
+// Limits that keep hostile files from using memory or time.
+struct ReadLimits {
+  int64_t footer_bytes_max = 256 << 20;
+  int64_t page_bytes_max = 1 << 30;        // compressed or decompressed size of one page
+  // A page may not decompress to more than ratio_max times its compressed size + 1 MiB.
+  int64_t decompress_ratio_max = 16384;
+};
+
+class Footer {
+ public:
+  // Reads and parses the footer. Cost: one range read of 64 KiB at the file's end, and a second
+  // one when the footer is larger. Errors: Corrupt, Unsupported (encrypted, ...), Stale, store's.
+  static Result<std::shared_ptr<const Footer>> Read(store::Store& store,
+                                                    std::shared_ptr<const store::Object> object,
+                                                    const ReadLimits& limits = {});
+  ~Footer();
+
+  const std::shared_ptr<const Schema>& schema() const;
+  const store::Object& object() const;
+  int64_t row_count() const;         // the sum over the row groups, not the footer's own claim
+  int row_group_count() const;
+  int64_t row_group_row_count(int row_group) const;
+  const std::string& created_by() const;
+
+  // For this room only: the libparquet object (a std::shared_ptr<::parquet::FileMetaData>).
+  struct Impl;
+  const Impl& impl() const { return *impl_; }
+
+ private:
+  Footer();
+  std::unique_ptr<Impl> impl_;
+};
+
+// Finds every page of every chunk: from the OffsetIndex where there is one, else from the page
+// headers (payloads are skipped, not read, except v1 chunks of repeated columns without an
+// OffsetIndex, whose repetition levels must be decoded). Cost: one range read for all offset
+// indexes that lie together; header walks read 64 KiB at a time. Errors: Corrupt, Unsupported.
+Result<FilePages> FindPages(store::Store& store, const Footer& footer,
+                            const ReadLimits& limits = {});
+
+// Decodes some leaf columns of the whole file, in row order, a batch at a time (batches never
+// span row groups). The batch has one column per TOP-LEVEL field that owns a requested leaf.
+// Only those chunks are read. on_batch gets the batch and its first row in the file.
+struct ScanOptions {
+  int64_t batch_rows = 64 << 10;
+  arrow::MemoryPool* pool = nullptr;   // null: the default pool
+  const StopToken* stop = nullptr;
+};
+using BatchCallback =
+    std::function<Status(const std::shared_ptr<arrow::RecordBatch>&, RowIndex first_row)>;
+Status ScanColumns(store::Store& store, const Footer& footer, const std::vector<int>& leaves,
+                   const ScanOptions& options, const BatchCallback& on_batch);
+
+}  // namespace grebe::pq
