@@ -1,0 +1,76 @@
+# Thin: each target sets up what it needs and calls cmake, ctest or a script of tools/.
+# `make help` lists them.
+
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+CTEST_ARGS ?=
+DEMO_ARGS ?=
+FUZZ_SECONDS ?= 60
+
+CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
+# TSan and, on some kernels, ASan need a fixed address layout.
+FIXED_LAYOUT = setarch -R
+
+.PHONY: help setup build dev test test-slow demo asan tsan coverage fuzz bench install clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup:  ## install what building and testing need (apt, .venv)
+	tools/setup.sh build test
+
+build:  ## build the command, build/release/grebe
+	tools/setup.sh build
+	cmake --preset release
+	cmake --build build/release -j $(JOBS) --target grebe_cli
+
+test: setup  ## build all and run every test that is not slow
+	cmake --preset release
+	cmake --build build/release -j $(JOBS)
+	$(CTEST) --test-dir build/release -LE slow $(CTEST_ARGS)
+
+test-slow: setup  ## build all and run the slow tests
+	cmake --preset release
+	cmake --build build/release -j $(JOBS)
+	$(CTEST) --test-dir build/release -L slow $(CTEST_ARGS)
+
+demo: build  ## make a lake of 1,000,000 rows, index it, look one key up
+	.venv/bin/python tools/demo.py $(DEMO_ARGS)
+
+dev: setup  ## build all with little optimisation, in build/dev
+	cmake --preset dev
+	cmake --build build/dev -j $(JOBS)
+
+asan: setup  ## the fast tests under AddressSanitizer and UBSan
+	cmake --preset asan-ubsan
+	cmake --build build/asan-ubsan -j $(JOBS)
+	$(FIXED_LAYOUT) $(CTEST) --test-dir build/asan-ubsan -L fast $(CTEST_ARGS)
+
+tsan: setup  ## the fast tests under ThreadSanitizer
+	cmake --preset tsan
+	cmake --build build/tsan -j $(JOBS)
+	$(FIXED_LAYOUT) $(CTEST) --test-dir build/tsan -L fast $(CTEST_ARGS)
+
+coverage: setup  ## line coverage of the fast tests, in build/coverage/coverage.txt
+	cmake --preset coverage
+	cmake --build build/coverage -j $(JOBS)
+	tools/coverage.sh build/coverage
+
+fuzz:  ## each fuzz program for FUZZ_SECONDS (60) seconds
+	tools/setup.sh build fuzz
+	cmake --preset fuzz
+	cmake --build build/fuzz -j $(JOBS) --target grebe_fuzz
+	fuzz/run.sh $(FUZZ_SECONDS)
+
+bench:  ## build the benchmarks and fetch the peers; see BENCHMARKS.md for what to run
+	tools/setup.sh build bench
+	cmake --preset release
+	cmake --build build/release -j $(JOBS)
+	@echo "bench: built; BENCHMARKS.md lists the commands"
+
+install: build  ## install command, library, headers and CMake package under PREFIX
+	cmake --build build/release -j $(JOBS) --target grebe
+	cmake --install build/release --prefix $(PREFIX)
+
+clean:  ## remove build/ (the .venv stays)
+	rm -rf build
