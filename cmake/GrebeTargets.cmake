@@ -11,7 +11,9 @@ function(grebe_compile_options target)
   endif()
   # Arrow's headers are not ours to warn about.
   get_target_property(_arrow_include Arrow::core INTERFACE_INCLUDE_DIRECTORIES)
-  target_include_directories(${target} SYSTEM PRIVATE ${_arrow_include})
+  if(_arrow_include)
+    target_include_directories(${target} SYSTEM PRIVATE ${_arrow_include})
+  endif()
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src
                              ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
 endfunction()
@@ -33,8 +35,9 @@ function(grebe_library)
   foreach(room ${rooms})
     target_sources(grebe PRIVATE $<TARGET_OBJECTS:${room}>)
   endforeach()
+  # zstd and xxhash by name: the installed package must not name this machine's paths.
   target_link_libraries(grebe PUBLIC Arrow::parquet Arrow::core CURL::libcurl OpenSSL::Crypto
-                        ${ZSTD_LIBRARY} ${XXHASH_LIBRARY} Threads::Threads)
+                        zstd xxhash Threads::Threads)
   target_include_directories(grebe PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
 endfunction()
