@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,8 +24,9 @@
 namespace grebe::key {
 
 // The logical type of one key column, independent of physical form. Persisted as text in the
-// manifest ("int", "uint64", "decimal(2)", "string", "binary", "uuid", "date", "time(us)",
-// "timestamp(us,utc)", "bool", "float"). docs/format/key.md says the canonical form of each.
+// manifest ("int", "uint64", "decimal64(2)", "decimal", "string", "binary", "uuid", "date",
+// "time(us)", "timestamp(us,utc)", "timestamp(mixed)", "duration(ms)", "bool", "float",
+// "float(32)"). docs/format/key.md says the canonical form of each.
 class KeyType {
  public:
   // Errors: Unsupported (nested, null, interval, dictionary of such, ...).
@@ -34,7 +36,12 @@ class KeyType {
   // timestamp units, string+binary, ...). Unsupported when there is none (string and int).
   static Result<KeyType> Unify(const KeyType& a, const KeyType& b);
   std::string ToString() const;
-  // The Arrow type that user values of this key are parsed into.
+  // True when the canonical form of every value is the same under both, so that keys encoded under
+  // one may be compared with keys encoded under the other: float(32) and float, string and binary
+  // and uuid. False for int and decimal, or for two timestamp units.
+  static bool SameForm(const KeyType& a, const KeyType& b);
+  // The Arrow type that user values of this key are parsed into (a value it cannot hold gets a
+  // type of its own: see ParseValue).
   std::shared_ptr<arrow::DataType> value_type() const;
   bool fits_word() const;
   bool operator==(const KeyType&) const = default;
@@ -81,8 +88,15 @@ class KeyCodec {
 
   // Like Encode, for keys that a user asks for: a value that the type cannot represent exactly
   // (7.5 for an int key, 2^70) gives absent[i] = true (no row can have it) instead of an error.
+  // Numbers of another kind are compared by value: 7.0 (double) asks an int key for 7.
   Status EncodeQuery(std::span<const std::shared_ptr<arrow::Array>> columns, EncodedKeys* out,
                      std::vector<bool>* absent) const;
+
+  // EncodeQuery for text, one vector per key column, each text as ParseValue takes it; nullopt
+  // asks for null. This is the way for many keys at once: their values may need different types.
+  // Errors: InvalidArgument naming the first bad text and its row.
+  Status EncodeText(std::span<const std::vector<std::optional<std::string>>> columns,
+                    EncodedKeys* out, std::vector<bool>* absent) const;
 
  private:
   std::vector<KeyType> types_;
@@ -90,7 +104,12 @@ class KeyCodec {
 
 // Parses a value as people and JSON write it: "42", "-1.50", "2024-02-29",
 // "2024-02-29T12:00:00Z", "true", a UUID with or without dashes, "nan"; binary as "0x" hex or
-// "base64:..." (never as raw text with escapes). Errors: InvalidArgument naming type and text.
+// "base64:..." (never as raw text with escapes). The scalar has the given type (a dictionary's or
+// extension's value or storage type); but a well-formed value that the type cannot hold exactly
+// ("7.5" for int64, the year 9999 for nanoseconds) comes as a scalar of a type that can, for
+// EncodeQuery to answer. Floats are rounded to the nearest. A time zone is refused where the type
+// has none ("Z" and "+00:00" aside); where the type has one, text without a zone means UTC.
+// Errors: InvalidArgument naming type and text.
 Result<std::shared_ptr<arrow::Scalar>> ParseValue(const arrow::DataType& type,
                                                   std::string_view text);
 

@@ -1,0 +1,229 @@
+#include <arrow/array/builder_base.h>
+#include <arrow/builder.h>
+
+#include <cstring>
+#include <utility>
+
+#include "base/coding.h"
+#include "key/column.h"
+#include "key/key.h"
+#include "key/kinds_internal.h"
+
+namespace grebe::key {
+
+using internal::Column;
+
+namespace {
+
+constexpr size_t kWordPieceBytes = 9;  // its size and 8 bytes, little-endian
+
+// Appends the piece of one row (docs/format/key.md); the caller made room.
+inline uint8_t* PutPiece(uint8_t* at, std::string_view payload) {
+  uint64_t size = payload.size() + 1;
+  while (size >= 0x80) {
+    *at++ = static_cast<uint8_t>(size | 0x80);
+    size >>= 7;
+  }
+  *at++ = static_cast<uint8_t>(size);
+  if (!payload.empty()) std::memcpy(at, payload.data(), payload.size());
+  return at + payload.size();
+}
+
+inline size_t PieceBytesMax(std::string_view payload) {
+  return payload.size() + (payload.size() < 127 ? 1 : 10);
+}
+
+void WordForm(Column column, EncodedKeys* out) {
+  out->is_word = true;
+  out->words = std::move(column.words);
+  for (const uint8_t null : column.nulls) {
+    if (null) {
+      out->null_rows = std::move(column.nulls);
+      break;
+    }
+  }
+}
+
+void BytesForm(std::span<const Column> columns, int64_t count, EncodedKeys* out) {
+  out->is_word = false;
+  size_t room = 0;
+  for (const Column& column : columns) {
+    room += column.words.size() * kWordPieceBytes;
+    for (const std::string_view payload : column.payloads) room += PieceBytesMax(payload);
+  }
+  out->bytes.resize(room);
+  out->offsets.resize(static_cast<size_t>(count) + 1);
+  auto* const begin = reinterpret_cast<uint8_t*>(out->bytes.data());
+  uint8_t* at = begin;
+  out->offsets[0] = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    for (const Column& column : columns) {
+      if (!column.nulls.empty() && column.nulls[i]) {
+        *at++ = 0;
+      } else if (column.is_word) {
+        *at = kWordPieceBytes;
+        StoreLe(at + 1, column.words[i]);
+        at += kWordPieceBytes;
+      } else {
+        at = PutPiece(at, column.payloads[i]);
+      }
+    }
+    out->offsets[i + 1] = static_cast<uint64_t>(at - begin);
+  }
+  out->bytes.resize(static_cast<size_t>(at - begin));
+}
+
+void Assemble(std::vector<Column> columns, bool is_word, int64_t count, EncodedKeys* out) {
+  out->Clear();
+  if (is_word) {
+    WordForm(std::move(columns[0]), out);
+  } else {
+    BytesForm(columns, count, out);
+  }
+}
+
+Result<std::vector<Column>> EncodeColumns(std::span<const KeyType> types,
+                                          std::span<const std::shared_ptr<arrow::Array>> arrays,
+                                          bool query) {
+  if (types.empty() || types.size() != arrays.size()) {
+    return InvalidArgument("wrong number of key columns", "expected", types.size(), "got",
+                           arrays.size());
+  }
+  std::vector<Column> columns;
+  columns.reserve(types.size());
+  for (size_t c = 0; c < types.size(); ++c) {
+    if (arrays[c] == nullptr || arrays[c]->length() != arrays[0]->length()) {
+      return InvalidArgument("key columns of unequal lengths", "column", c);
+    }
+    ARROW_ASSIGN_OR_RAISE(Column column, internal::EncodeColumn(types[c], arrays[c], query));
+    columns.push_back(std::move(column));
+  }
+  return columns;
+}
+
+void MarkAbsent(std::span<const Column> columns, int64_t count, std::vector<bool>* absent) {
+  absent->assign(static_cast<size_t>(count), false);
+  for (const Column& column : columns) {
+    for (size_t i = 0; i < column.bad.size(); ++i) {
+      if (column.bad[i]) (*absent)[i] = true;
+    }
+  }
+}
+
+// Copies the rows of `from` (in order) to rows `rows` of `to`.
+void Scatter(Column from, const std::vector<size_t>& rows, size_t count, Column* to,
+             std::vector<std::shared_ptr<const void>>* held) {
+  held->push_back(from.held);
+  held->push_back(from.arena);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const size_t row = rows[i];
+    if (!from.nulls.empty() && from.nulls[i]) {
+      if (to->nulls.empty()) to->nulls.resize(count, 0);
+      to->nulls[row] = 1;
+    }
+    if (!from.bad.empty() && from.bad[i]) {
+      if (to->bad.empty()) to->bad.resize(count, 0);
+      to->bad[row] = 1;
+    }
+    if (from.is_word) {
+      to->words[row] = from.words[i];
+    } else {
+      to->payloads[row] = from.payloads[i];
+    }
+  }
+}
+
+// One column of texts. Values that need types of their own are converted in groups of one type.
+Result<Column> TextColumn(const KeyType& type, const std::vector<std::optional<std::string>>& texts,
+                          std::vector<std::shared_ptr<const void>>* held) {
+  struct Group {
+    std::unique_ptr<arrow::ArrayBuilder> builder;
+    std::shared_ptr<arrow::DataType> type;
+    std::vector<size_t> rows;
+  };
+  const std::shared_ptr<arrow::DataType> value_type = type.value_type();
+  std::vector<Group> groups;
+  Column column;
+  column.is_word = type.fits_word();
+  (column.is_word ? column.words.resize(texts.size()) : column.payloads.resize(texts.size()));
+  for (size_t row = 0; row < texts.size(); ++row) {
+    if (!texts[row]) {
+      if (column.nulls.empty()) column.nulls.resize(texts.size(), 0);
+      column.nulls[row] = 1;
+      continue;
+    }
+    auto parsed = ParseValue(*value_type, *texts[row]);
+    if (!parsed.ok()) return AddContext(parsed.status(), "row", std::to_string(row));
+    const arrow::Scalar& scalar = **parsed;
+    size_t g = 0;
+    while (g < groups.size() && !groups[g].type->Equals(*scalar.type)) ++g;
+    if (g == groups.size()) {
+      groups.emplace_back();
+      groups[g].type = scalar.type;
+      ARROW_ASSIGN_OR_RAISE(groups[g].builder, arrow::MakeBuilder(scalar.type));
+    }
+    ARROW_RETURN_NOT_OK(groups[g].builder->AppendScalar(scalar));
+    groups[g].rows.push_back(row);
+  }
+  for (Group& group : groups) {
+    ARROW_ASSIGN_OR_RAISE(const std::shared_ptr<arrow::Array> array, group.builder->Finish());
+    ARROW_ASSIGN_OR_RAISE(Column part, internal::EncodeColumn(type, array, true));
+    Scatter(std::move(part), group.rows, texts.size(), &column, held);
+  }
+  return column;
+}
+
+}  // namespace
+
+KeyCodec::KeyCodec(std::vector<KeyType> types) : types_(std::move(types)) {}
+
+bool KeyCodec::is_word() const { return types_.size() == 1 && types_[0].fits_word(); }
+
+Status KeyCodec::Encode(std::span<const std::shared_ptr<arrow::Array>> arrays,
+                        EncodedKeys* out) const {
+  ARROW_ASSIGN_OR_RAISE(std::vector<Column> columns, EncodeColumns(types_, arrays, false));
+  const int64_t count = arrays[0]->length();
+  for (size_t c = 0; c < columns.size(); ++c) {
+    for (size_t i = 0; i < columns[c].bad.size(); ++i) {
+      if (!columns[c].bad[i]) continue;
+      ARROW_ASSIGN_OR_RAISE(const auto value, arrays[c]->GetScalar(static_cast<int64_t>(i)));
+      return Unsupported("the key type cannot represent a value exactly", "key_type",
+                         types_[c].ToString(), "value", value->ToString(), "type",
+                         arrays[c]->type()->ToString(), "row", i);
+    }
+  }
+  Assemble(std::move(columns), is_word(), count, out);
+  return Status::OK();
+}
+
+Status KeyCodec::EncodeQuery(std::span<const std::shared_ptr<arrow::Array>> arrays,
+                             EncodedKeys* out, std::vector<bool>* absent) const {
+  ARROW_ASSIGN_OR_RAISE(std::vector<Column> columns, EncodeColumns(types_, arrays, true));
+  const int64_t count = arrays[0]->length();
+  MarkAbsent(columns, count, absent);
+  Assemble(std::move(columns), is_word(), count, out);
+  return Status::OK();
+}
+
+Status KeyCodec::EncodeText(std::span<const std::vector<std::optional<std::string>>> texts,
+                            EncodedKeys* out, std::vector<bool>* absent) const {
+  if (types_.empty() || texts.size() != types_.size()) {
+    return InvalidArgument("wrong number of key columns", "expected", types_.size(), "got",
+                           texts.size());
+  }
+  std::vector<std::shared_ptr<const void>> held;
+  std::vector<Column> columns;
+  for (size_t c = 0; c < types_.size(); ++c) {
+    if (texts[c].size() != texts[0].size()) {
+      return InvalidArgument("key columns of unequal lengths", "column", c);
+    }
+    ARROW_ASSIGN_OR_RAISE(Column column, TextColumn(types_[c], texts[c], &held));
+    columns.push_back(std::move(column));
+  }
+  const auto count = static_cast<int64_t>(texts[0].size());
+  MarkAbsent(columns, count, absent);
+  Assemble(std::move(columns), is_word(), count, out);
+  return Status::OK();
+}
+
+}  // namespace grebe::key

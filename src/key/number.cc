@@ -1,0 +1,203 @@
+#include "key/number.h"
+
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "base/coding.h"
+
+namespace grebe::key::internal {
+
+namespace {
+
+constexpr int kDigitsMax = 76;
+constexpr int32_t kExponentMax = 100000;
+
+constexpr std::array<__int128, 39> MakePowers() {
+  std::array<__int128, 39> powers{};
+  __int128 power = 1;
+  for (int i = 0; i < 39; ++i) {
+    powers[i] = power;
+    if (i < 38) power *= 10;
+  }
+  return powers;
+}
+constexpr std::array<__int128, 39> kPowersOfTen = MakePowers();
+
+arrow::Decimal256 Widen(__int128 value) {
+  const uint64_t sign = value < 0 ? ~uint64_t{0} : 0;
+  return arrow::Decimal256(std::array<uint64_t, 4>{
+      static_cast<uint64_t>(value),
+      static_cast<uint64_t>(static_cast<unsigned __int128>(value) >> 64), sign, sign});
+}
+
+std::optional<__int128> Narrow(const arrow::Decimal256& value) {
+  const std::array<uint64_t, 4> words = value.little_endian_array();
+  const uint64_t sign = static_cast<uint64_t>(static_cast<int64_t>(words[1]) >> 63);
+  if (words[2] != sign || words[3] != sign) return std::nullopt;
+  return static_cast<__int128>((static_cast<unsigned __int128>(words[1]) << 64) | words[0]);
+}
+
+// Strips trailing zeros; counts them into *exponent.
+__int128 Strip(__int128 value, int32_t* exponent) {
+  while (value != static_cast<int64_t>(value)) {
+    if (value % 10 != 0) return value;
+    value /= 10;
+    ++*exponent;
+  }
+  int64_t small = static_cast<int64_t>(value);
+  while (small != 0 && small % 10 == 0) {
+    small /= 10;
+    ++*exponent;
+  }
+  return small;
+}
+
+}  // namespace
+
+Number NumberOf(__int128 unscaled, int32_t scale) {
+  if (unscaled == 0) return {};
+  Number number;
+  number.exponent = -scale;
+  number.coefficient = Widen(Strip(unscaled, &number.exponent));
+  return number;
+}
+
+Number NumberOf(arrow::Decimal256 unscaled, int32_t scale) {
+  int32_t exponent = -scale;
+  std::optional<__int128> narrow = Narrow(unscaled);
+  while (!narrow) {
+    arrow::BasicDecimal256 quotient, remainder;
+    static_cast<const arrow::BasicDecimal256&>(unscaled).Divide(arrow::BasicDecimal256(10),
+                                                                &quotient, &remainder);
+    if (remainder != arrow::BasicDecimal256(0)) break;
+    unscaled = quotient;
+    ++exponent;
+    narrow = Narrow(unscaled);
+  }
+  if (narrow) return NumberOf(*narrow, -exponent);
+  return {unscaled, exponent};
+}
+
+std::optional<Number> NumberOfDouble(double value) {
+  if (!std::isfinite(value)) return std::nullopt;
+  if (value == 0) return Number{};
+  int exponent2 = 0;
+  auto mantissa = static_cast<int64_t>(std::ldexp(std::frexp(value, &exponent2), 53));
+  exponent2 -= 53;
+  while ((mantissa & 1) == 0) {
+    mantissa /= 2;
+    ++exponent2;
+  }
+  // Must stay below 255 bits, a factor of five counted as 2.33. Decimals of at most 76 digits have
+  // scales of at most 76 and lie below 2^253, so no decimal that equals the value is missed.
+  const int mantissa_bits = 64 - __builtin_clzll(static_cast<uint64_t>(std::abs(mantissa)));
+  if (exponent2 < -86 || mantissa_bits + exponent2 > 254) return std::nullopt;
+  arrow::Decimal256 coefficient(mantissa);
+  for (int i = 0; i < exponent2; ++i) coefficient *= arrow::BasicDecimal256(2);
+  for (int i = exponent2; i < 0; ++i) coefficient *= arrow::BasicDecimal256(5);
+  return NumberOf(coefficient, exponent2 < 0 ? -exponent2 : 0);
+}
+
+std::optional<int64_t> Rescale128(__int128 unscaled, int32_t scale, int32_t to_scale) {
+  if (unscaled == 0) return 0;
+  const int64_t up = static_cast<int64_t>(to_scale) - scale;
+  if (up >= 0) {
+    if (up > 18 || unscaled != static_cast<int64_t>(unscaled)) return std::nullopt;
+    unscaled *= kPowersOfTen[up];
+  } else {
+    if (up < -38 || unscaled % kPowersOfTen[-up] != 0) return std::nullopt;
+    unscaled /= kPowersOfTen[-up];
+  }
+  if (unscaled != static_cast<int64_t>(unscaled)) return std::nullopt;
+  return static_cast<int64_t>(unscaled);
+}
+
+std::optional<int64_t> ToInt64(const Number& number, int32_t scale) {
+  const std::optional<__int128> narrow = Narrow(number.coefficient);
+  if (!narrow) return std::nullopt;
+  return Rescale128(*narrow, -number.exponent, scale);
+}
+
+std::optional<uint64_t> ToUInt64(const Number& number) {
+  const std::optional<__int128> narrow = Narrow(number.coefficient);
+  if (!narrow || *narrow < 0 || *narrow > std::numeric_limits<uint64_t>::max() ||
+      number.exponent < 0 || number.exponent > 19) {
+    return std::nullopt;
+  }
+  // Below 2^64 * 10^19, which is below 2^127.2: check before multiplying.
+  const __int128 limit = std::numeric_limits<uint64_t>::max();
+  if (*narrow > limit / kPowersOfTen[number.exponent]) return std::nullopt;
+  return static_cast<uint64_t>(*narrow * kPowersOfTen[number.exponent]);
+}
+
+std::optional<int32_t> ToInt32(const Number& number) {
+  const std::optional<int64_t> value = ToInt64(number, 0);
+  if (!value || *value != static_cast<int32_t>(*value)) return std::nullopt;
+  return static_cast<int32_t>(*value);
+}
+
+void AppendPayload(const Number& number, std::string* out) {
+  const std::array<uint64_t, 4> words = number.coefficient.little_endian_array();
+  if ((words[0] | words[1] | words[2] | words[3]) == 0) return;
+  PutVarint(out, ZigZag(number.exponent));
+  const auto* bytes = reinterpret_cast<const char*>(words.data());
+  size_t size = 32;
+  const char filler = bytes[31] < 0 ? '\xff' : '\0';
+  while (size > 1 && bytes[size - 1] == filler && ((bytes[size - 2] ^ filler) & 0x80) == 0) {
+    --size;
+  }
+  out->append(bytes, size);
+}
+
+std::optional<Number> ParseNumber(std::string_view text) {
+  size_t at = 0;
+  const auto digit = [&] { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
+  const bool negative = !text.empty() && text[0] == '-';
+  if (negative || (!text.empty() && text[0] == '+')) ++at;
+  arrow::Decimal256 value;
+  int significant = 0, zeros = 0, digits = 0;
+  int64_t exponent = 0;
+  // Zeros are held back, so that "1" and 80 zeros is one significant digit.
+  const auto take = [&](bool fraction) {
+    for (; digit(); ++at, ++digits) {
+      if (fraction) --exponent;
+      if (text[at] == '0') {
+        if (significant > 0) ++zeros;
+        continue;
+      }
+      if (significant + zeros + 1 > kDigitsMax) return false;
+      for (; zeros > 0; --zeros, ++significant) value *= arrow::BasicDecimal256(10);
+      value *= arrow::BasicDecimal256(10);
+      value += arrow::BasicDecimal256(text[at] - '0');
+      ++significant;
+    }
+    return true;
+  };
+  if (!take(false)) return std::nullopt;
+  if (at < text.size() && text[at] == '.') {
+    ++at;
+    if (!take(true)) return std::nullopt;
+  }
+  if (digits == 0) return std::nullopt;
+  if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
+    ++at;
+    const bool down = at < text.size() && text[at] == '-';
+    if (at < text.size() && (text[at] == '-' || text[at] == '+')) ++at;
+    if (!digit()) return std::nullopt;
+    int64_t written = 0;
+    for (; digit(); ++at) {
+      if (written <= kExponentMax) written = written * 10 + (text[at] - '0');
+    }
+    exponent += down ? -written : written;
+  }
+  if (at != text.size()) return std::nullopt;
+  if (significant == 0) return Number{};
+  exponent += zeros;
+  if (exponent > kExponentMax || exponent < -kExponentMax) return std::nullopt;
+  if (negative) value.Negate();
+  return NumberOf(value, static_cast<int32_t>(-exponent));
+}
+
+}  // namespace grebe::key::internal

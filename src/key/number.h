@@ -1,0 +1,45 @@
+// Exact decimal numbers in normal form: coefficient * 10^exponent, the coefficient not divisible
+// by ten (zero is 0 * 10^0). Equal numbers have equal normal forms. Private to src/key.
+#pragma once
+
+#include <arrow/util/decimal.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace grebe::key::internal {
+
+struct Number {
+  arrow::Decimal256 coefficient;
+  int32_t exponent = 0;
+};
+
+// The value unscaled * 10^-scale.
+Number NumberOf(arrow::Decimal256 unscaled, int32_t scale);
+Number NumberOf(__int128 unscaled, int32_t scale);
+
+// The exact value of a double; nullopt when it is not finite or needs more than 255 bits (then no
+// decimal of a Parquet file equals it).
+std::optional<Number> NumberOfDouble(double value);
+
+// number * 10^scale as an integer; nullopt when it is not one or does not fit.
+std::optional<int64_t> ToInt64(const Number& number, int32_t scale);
+std::optional<uint64_t> ToUInt64(const Number& number);
+std::optional<int32_t> ToInt32(const Number& number);
+
+// The same as above for unscaled * 10^-scale, without normalising: the common, fast cases.
+std::optional<int64_t> Rescale128(__int128 unscaled, int32_t scale, int32_t to_scale);
+
+// The canonical payload (docs/format/key.md): zigzag varint of the exponent, then the coefficient
+// as the shortest two's complement, little-endian; nothing at all for zero.
+void AppendPayload(const Number& number, std::string* out);
+// Upper bound of a payload's size.
+inline constexpr int kPayloadBytesMax = 5 + 32;
+
+// Parses "[+-]digits[.digits][e[+-]digits]". nullopt: not a number, more than 76 significant
+// digits, or an exponent beyond +-100,000.
+std::optional<Number> ParseNumber(std::string_view text);
+
+}  // namespace grebe::key::internal
