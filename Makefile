@@ -8,8 +8,9 @@ DEMO_ARGS ?=
 FUZZ_SECONDS ?= 60
 
 CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
-# TSan and, on some kernels, ASan need a fixed address layout.
-FIXED_LAYOUT = setarch -R
+# TSan and, on some kernels, ASan need a fixed address layout. A finding of UBSan is a failure.
+SANITIZED = UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+  TSAN_OPTIONS=suppressions=$(CURDIR)/tools/tsan_suppressions.txt setarch -R
 
 .PHONY: help setup build dev test test-slow demo asan tsan coverage fuzz bench install clean
 
@@ -44,12 +45,12 @@ dev: setup  ## build all with little optimisation, in build/dev
 asan: setup  ## the fast tests under AddressSanitizer and UBSan
 	cmake --preset asan-ubsan
 	cmake --build build/asan-ubsan -j $(JOBS)
-	$(FIXED_LAYOUT) $(CTEST) --test-dir build/asan-ubsan -L fast $(CTEST_ARGS)
+	$(SANITIZED) $(CTEST) --test-dir build/asan-ubsan -L fast $(CTEST_ARGS)
 
 tsan: setup  ## the fast tests under ThreadSanitizer
 	cmake --preset tsan
 	cmake --build build/tsan -j $(JOBS)
-	$(FIXED_LAYOUT) $(CTEST) --test-dir build/tsan -L fast $(CTEST_ARGS)
+	$(SANITIZED) $(CTEST) --test-dir build/tsan -L fast $(CTEST_ARGS)
 
 coverage: setup  ## line coverage of the fast tests, in build/coverage/coverage.txt
 	cmake --preset coverage

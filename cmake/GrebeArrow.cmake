@@ -26,7 +26,7 @@ if(NOT GREBE_PYARROW_DIR)
   file(GLOB _pyarrow ${CMAKE_CURRENT_LIST_DIR}/../.venv/lib/python3*/site-packages/pyarrow)
   if(NOT _pyarrow)
     execute_process(
-      COMMAND python3 -c "import importlib.util as u; print(*u.find_spec('pyarrow').submodule_search_locations)"
+      COMMAND python3 -c "import os, pyarrow; print(os.path.dirname(pyarrow.__file__))"
       OUTPUT_VARIABLE _pyarrow OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   endif()
   if(_pyarrow)

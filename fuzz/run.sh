@@ -13,8 +13,12 @@ seconds=${1:-60}
 build=${2:-build/fuzz}
 programs=$build/fuzz
 jobs=${JOBS:-$(nproc)}
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
-[ -x "$programs/canary_fuzz" ] || { echo "fuzz: no $programs/canary_fuzz: run make fuzz" >&2; exit 2; }
+if [ ! -x "$programs/canary_fuzz" ]; then
+  echo "fuzz: no $programs/canary_fuzz: run make fuzz" >&2
+  exit 2
+fi
 
 # One program; its log is kept beside what it finds.
 run_one() {
