@@ -11,7 +11,7 @@
 #include "index/fragment.h"
 #include "index/manifest.h"
 #include "parquet/page_map.h"
-#include "parquet/schema.h"
+#include "parquet/file_schema.h"
 #include "store/store.h"
 
 namespace grebe::index {

@@ -15,7 +15,7 @@
 #include "base/stop.h"
 #include "base/types.h"
 #include "parquet/page_map.h"
-#include "parquet/schema.h"
+#include "parquet/file_schema.h"
 #include "store/store.h"
 
 namespace grebe::pq {

@@ -33,6 +33,9 @@ struct PageLocation {
 // What a reader must know of one column chunk besides its pages.
 struct ChunkInfo {
   int32_t codec = 0;                     // parquet::Compression as its Thrift number
+  // The chunk's v2 pages are compressed even where their headers say they are not (parquet-cpp
+  // before Arrow 3 wrote the flag wrongly). Means nothing for v1 pages or codec 0.
+  bool always_compressed = false;
   int64_t value_count = 0;               // levels in the chunk (num_values)
   std::optional<ByteRange> dictionary;   // header and payload of the dictionary page
   int32_t page_count = 0;

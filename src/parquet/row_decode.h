@@ -20,7 +20,7 @@
 #include "base/types.h"
 #include "parquet/footer.h"
 #include "parquet/page_map.h"
-#include "parquet/schema.h"
+#include "parquet/file_schema.h"
 
 namespace grebe::pq {
 

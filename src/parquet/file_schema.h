@@ -1,5 +1,7 @@
 // One distinct Parquet schema: the footer without its row groups. Many files share one.
 // Threads: immutable, safe.
+//
+// (Not named schema.h: libparquet's own headers include "parquet/schema.h" and would get this one.)
 #pragma once
 
 #include <arrow/type.h>
