@@ -39,6 +39,7 @@ struct Object {
 
 // One range of one object. With a tag in the identity the read is pinned to it.
 // A range that reaches past the end of the object is an error (Corrupt), never a short answer.
+// An empty range is answered with an empty buffer, without a request and without a check.
 struct ReadRequest {
   std::shared_ptr<const Object> object;
   ByteRange range;
@@ -72,6 +73,15 @@ class Upload {
   virtual Status Append(std::string_view bytes) = 0;
   // Publishes the object. Its path now holds exactly the appended bytes.
   virtual Result<Identity> Finish() = 0;
+};
+
+// What a store has done since it was opened. Stores that speak HTTP count; others leave zeros.
+struct StoreCounters {
+  int64_t requests = 0;  // attempts sent, retries and hedges among them
+  int64_t retries = 0;
+  int64_t hedges = 0;
+  int64_t bytes_read = 0;  // body bytes received, errors' and lost answers' too
+  int64_t bytes_written = 0;
 };
 
 class Store {
@@ -114,7 +124,17 @@ class Store {
   // Removes the object. A path that holds none is fine.
   virtual Status Delete(std::string_view path) = 0;
 
-  // All ranges as one wave, in order. The first error wins.
+  // The whole object mapped into memory, without reading it (local files; Unsupported on other
+  // stores). Errors: NotFound, Stale. An unpinned object is mapped as it is. The file must not be
+  // cut short in place while it is mapped: for own files, which are only ever replaced or removed.
+  virtual Result<std::shared_ptr<arrow::Buffer>> Map(const Object& object);
+
+  // The URI of a path for people: "s3://bucket/key", "/data/x.parquet".
+  virtual std::string Uri(std::string_view path) const;
+
+  virtual StoreCounters counters() const { return {}; }
+
+  // All ranges as one wave, in order. Of several errors, the one of the first request wins.
   Result<std::vector<std::shared_ptr<arrow::Buffer>>> Read(std::span<const ReadRequest> requests);
 };
 
@@ -144,6 +164,8 @@ struct StoreOptions {
 // Opens the store a URI names. A plain path, relative or absolute, is a local file.
 // Schemes: file, s3, gs, abfs/abfss, memory (memory://name: shared within the process).
 // No request is made. Errors: InvalidArgument for an unknown scheme or a malformed URI.
+// Locations opened with the same options share a store (connections, threads, open files) while
+// any of them lives.
 Result<Location> OpenLocation(std::string_view uri, const StoreOptions& options = {});
 
 // The display URI of a path in a store: "s3://bucket/key", "/data/x.parquet".

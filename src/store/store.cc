@@ -1,0 +1,92 @@
+#include "store/store.h"
+
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "store/local_store.h"
+#include "store/memory_store.h"
+#include "store/uri.h"
+
+namespace grebe::store {
+namespace {
+
+// Stores that are open now, so that Locations share their connections, threads and open files.
+class OpenStores {
+ public:
+  template <class Make>
+  Result<std::shared_ptr<Store>> Get(const std::string& name, const Make& make) {
+    std::lock_guard lock(mutex_);
+    std::weak_ptr<Store>& slot = stores_[name];
+    std::shared_ptr<Store> store = slot.lock();
+    if (store == nullptr) {
+      ARROW_ASSIGN_OR_RAISE(store, make());
+      slot = store;
+    }
+    return store;
+  }
+
+  static OpenStores& Instance() {
+    static OpenStores* const stores = new OpenStores;
+    return *stores;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::weak_ptr<Store>> stores_;
+};
+
+Result<std::shared_ptr<Store>> OpenStore(const ParsedUri& uri, const StoreOptions& options) {
+  switch (uri.scheme) {
+    case Scheme::kMemory: return SharedMemoryStore(uri.authority);
+    case Scheme::kFile:
+      return OpenStores::Instance().Get(
+          "file " + std::to_string(options.local_threads), [&]() -> Result<std::shared_ptr<Store>> {
+            return MakeLocalStore({.threads = options.local_threads});
+          });
+    default: return Unsupported("no store for this scheme in this build yet");
+  }
+}
+
+}  // namespace
+
+Result<std::shared_ptr<arrow::Buffer>> Store::Map(const Object& object) {
+  return Unsupported("this store cannot map objects", "kind", kind(), "path", object.path);
+}
+
+std::string Store::Uri(std::string_view path) const {
+  return std::string(kind()) + "://" + std::string(path);
+}
+
+Result<std::vector<std::shared_ptr<arrow::Buffer>>> Store::Read(
+    std::span<const ReadRequest> requests) {
+  std::vector<std::shared_ptr<arrow::Buffer>> buffers(requests.size());
+  std::mutex mutex;
+  Status first = Status::OK();
+  size_t first_index = requests.size();
+  ReadEach(requests, [&](size_t i, Result<std::shared_ptr<arrow::Buffer>> answer) {
+    if (answer.ok()) {
+      buffers[i] = std::move(*answer);
+      return;
+    }
+    std::lock_guard lock(mutex);
+    if (i < first_index) {
+      first_index = i;
+      first = answer.status();
+    }
+  });
+  ARROW_RETURN_NOT_OK(first);
+  return buffers;
+}
+
+Result<Location> OpenLocation(std::string_view uri, const StoreOptions& options) {
+  ARROW_ASSIGN_OR_RAISE(ParsedUri parsed, ParseUri(uri));
+  Location location;
+  ARROW_ASSIGN_OR_RAISE(location.store, OpenStore(parsed, options));
+  location.path = std::move(parsed.path);
+  return location;
+}
+
+std::string DisplayUri(const Location& location) { return location.store->Uri(location.path); }
+
+}  // namespace grebe::store
