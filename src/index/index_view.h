@@ -47,9 +47,9 @@ struct ProbeCounters {
 struct FoundRows {
   std::vector<FoundRun> runs;        // sorted by (file path, row); whole answer of one key
   bool exact = true;                 // false: compare the rows' keys
-  // Covering values, when asked for: one batch per fragment that had rows, rows parallel to runs
-  // in that fragment's order, with the run each row belongs to.
-  std::vector<std::shared_ptr<arrow::RecordBatch>> covering;
+  // Covering values, when asked for: one row per row of the runs, in their order (so run 0's rows
+  // first). Null when not asked for, or when there are no rows.
+  std::shared_ptr<arrow::RecordBatch> covering;
 };
 
 class IndexView {
