@@ -153,6 +153,12 @@ int64_t MadeAtMs(const store::Location& folder, const store::Object& object) {
   return parsed.ec == std::errc() && parsed.ptr == digits.data() + digits.size() ? made_ms : -1;
 }
 
+// An object that Grebe made: what else someone keeps beside the manifests is no orphan.
+bool IsOurs(std::string_view name) {
+  return name.starts_with(kFragmentFolder) || name == kHint || VersionOf(name) > 0 ||
+         name.ends_with(".tmp");
+}
+
 // True when the object at the version's path is exactly these bytes.
 Result<bool> Holds(const store::Location& folder, int64_t version, std::string_view bytes) {
   auto read = ReadObject(folder, VersionName(version));
@@ -380,7 +386,7 @@ Result<std::vector<store::Object>> ManifestLog::FindOrphans(int64_t min_age_seco
   std::vector<std::pair<int64_t, store::Object>> orphans;
   for (store::Object& object : objects) {
     const std::string_view name = std::string_view(object.path).substr(prefix_bytes);
-    if (referenced.contains(name)) continue;
+    if (referenced.contains(name) || !IsOurs(name)) continue;
     int64_t made_ms = MadeAtMs(folder_, object);
     if (made_ms >= 0 && min_age_seconds > 0 && made_ms > made_before_ms) continue;
     if (made_ms < 0) made_ms = std::numeric_limits<int64_t>::max();
