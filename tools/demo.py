@@ -72,7 +72,7 @@ def main():
     if explain["waves"] != 1:
         sys.exit(f"demo: FAILED: waves {explain['waves']}, not 1")
     print(f"demo: {len(found)} rows in 1 wave, {explain['bytes_read']} bytes in "
-          f"{explain['requests']} requests; a full scan with pyarrow finds the same ({seconds:.2f} s)")
+          f"{explain['requests']} requests; a full scan finds the same ({seconds:.2f} s)")
 
 
 if __name__ == "__main__":

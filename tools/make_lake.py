@@ -67,7 +67,7 @@ def main():
     rows = args.rows // args.files
     users = max(args.rows // 10, 1)
     for file in range(args.first_file, args.first_file + args.files):
-        # A stream of its own for each file: a later call adds files as if they had been made at once.
+        # A stream of its own for each file: a later call adds files as if made at once.
         seed = hashlib.sha256(f"{args.seed} {file}".encode()).digest()
         table = make_table(random.Random(seed), file, rows, users)
         folder = args.folder

@@ -277,6 +277,7 @@ class Tidy:
             self.check_listed(source)
         self.check_api()
         self.check_documents()
+        self.check_failpoints()
         self.check_ratchet()
         return self.findings
 
@@ -401,6 +402,23 @@ class Tidy:
                     continue
                 if not (path.parent / link).exists():
                     self.report(name, line_of(prose, match.start()), f"dead link {link}")
+
+    def check_failpoints(self):
+        """Every failpoint stands in TESTING.md, and only those that exist."""
+        named = {}
+        for path in self.files(("src",), CODE_SUFFIXES):
+            text = path.read_text(encoding="utf-8")
+            for match in re.finditer(r'GREBE_FAILPOINT\(\s*"([\w.]+)"', text):
+                if "_test." not in path.name and "failpoint.h" not in path.name:
+                    named[match.group(1)] = (path.relative_to(self.root).as_posix(),
+                                             line_of(text, match.start()))
+        document = self.root / "TESTING.md"
+        text = document.read_text(encoding="utf-8") if document.exists() else ""
+        listed = set(re.findall(r"^\| `([\w]+\.[\w.]+)` \|", text, re.MULTILINE))
+        for name in sorted(set(named) - listed):
+            self.report(*named[name], f"failpoint {name} is not listed in TESTING.md")
+        for name in sorted(listed - set(named)):
+            self.report("TESTING.md", 1, f"no failpoint {name} exists")
 
 
 def main():

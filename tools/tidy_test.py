@@ -230,6 +230,14 @@ class TidyTest(unittest.TestCase):
                 self.assert_found(path, word)
                 (self.root / path).unlink()
 
+    def test_failpoints_are_those_that_testing_md_lists(self):
+        self.write("src/base/a.cc", 'void F() { GREBE_FAILPOINT("create.x"); }\n')
+        self.assert_found("src/base/a.cc:1", "create.x is not listed")
+        self.write("TESTING.md", "# Testing\n\n| `create.x` | before x |\n")
+        self.assert_clean()
+        self.write("src/base/a.cc", "")
+        self.assert_found("TESTING.md:1", "no failpoint create.x")
+
     def test_the_exit_code_says_it(self):
         command = [sys.executable, str(HERE / "tidy.py"), "--root", str(self.root)]
         self.assertEqual(subprocess.run(command, capture_output=True).returncode, 0)

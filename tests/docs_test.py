@@ -9,7 +9,7 @@ unless the line "# exit N" follows its output. All blocks of one document run in
 one temporary folder that holds links to tools/ and examples/; `grebe` and `python3` are those of
 the build and of the .venv.
 
-  tools/docs_test.py [--grebe PATH] [DOCUMENT...]
+  tests/docs_test.py [--grebe PATH] [DOCUMENT...]
 """
 
 import argparse
