@@ -57,18 +57,19 @@ def read_fields(body):
 def options_page():
     structs = read_structs()
     lines = ["# Options", "",
-             "What the library's calls take, from the headers. Made by `tools/reference.py`; change "
-             "the headers.", ""]
+             "What the library's calls take, from the headers. Made by `tools/reference.py`; "
+             "change the headers.", ""]
     for name in STRUCTS:
         if name not in structs:
             sys.exit(f"reference: no struct {name} in include/grebe")
         header, prose, fields = structs[name]
-        lines += [f"## {name}", "", f"`#include <grebe/{header}>`" + (f". {prose}" if prose else ""),
-                  "", "| field | type | default | meaning |", "|---|---|---|---|"]
+        about = f"`#include <grebe/{header}>`" + (f". {prose}" if prose else "")
+        lines += [f"## {name}", "", about, "", "| field | type | default | meaning |", "|---|---|---|---|"]
         for field, kind, default, meaning in fields:
-            meaning = meaning.replace("|", "\\|").replace("<table>", "TABLE").replace(
-                "<index_root>", "INDEX_ROOT")
-            lines.append(f"| {field} | `{kind}` | {f'`{default}`' if default else ''} | {meaning} |")
+            for pair in (("|", "\\|"), ("<table>", "TABLE"), ("<index_root>", "INDEX_ROOT")):
+                meaning = meaning.replace(*pair)
+            default = f"`{default}`" if default else ""
+            lines.append(f"| {field} | `{kind}` | {default} | {meaning} |")
         lines.append("")
     return "\n".join(lines)
 
