@@ -64,7 +64,8 @@ def options_page():
             sys.exit(f"reference: no struct {name} in include/grebe")
         header, prose, fields = structs[name]
         about = f"`#include <grebe/{header}>`" + (f". {prose}" if prose else "")
-        lines += [f"## {name}", "", about, "", "| field | type | default | meaning |", "|---|---|---|---|"]
+        lines += [f"## {name}", "", about, "",
+                  "| field | type | default | meaning |", "|---|---|---|---|"]
         for field, kind, default, meaning in fields:
             for pair in (("|", "\\|"), ("<table>", "TABLE"), ("<index_root>", "INDEX_ROOT")):
                 meaning = meaning.replace(*pair)
