@@ -1,0 +1,70 @@
+// One page, from its bytes in the file to its levels and values: the header is validated, the
+// checksum verified, the payload decompressed as far as it is needed.
+#pragma once
+
+#include <arrow/buffer.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/status.h"
+#include "parquet/decode_cache.h"
+#include "parquet/decompress.h"
+#include "parquet/page_header.h"
+#include "parquet/row_decode.h"
+
+namespace grebe::pq {
+
+// A page's decompressed payload; for v2 pages the levels come first, as in v1 pages. Decompressed
+// front to back as far as Ensure asks. Valid until the thread opens another page; not to be moved
+// to another thread.
+class PageBytes {
+ public:
+  // Parses and checks `page` (header and payload). `want` is the type of page that must be there;
+  // for data pages both versions are fine. With for_cache the payload gets a buffer of its own,
+  // is decompressed whole, and take_cached() gives it.
+  struct Options {
+    int32_t codec = 0;
+    int64_t values_max = -1;
+    bool dictionary = false;
+    bool verify_crc = true;
+    bool for_cache = false;
+    const ReadLimits* limits = nullptr;
+    arrow::MemoryPool* pool = nullptr;
+  };
+  Status Open(std::span<const uint8_t> page, const Options& options);
+  // Takes a page that was decompressed before.
+  void OpenCached(const CachedPage& page);
+
+  const PageHeader& header() const { return header_; }
+  const uint8_t* data() const { return data_; }
+  int64_t size_bytes() const { return header_.uncompressed_bytes; }
+  int64_t available_bytes() const { return available_; }
+
+  // Makes [0, min(bytes, size_bytes())) available. Errors: Corrupt.
+  Status Ensure(int64_t bytes) {
+    if (bytes <= available_) return Status::OK();
+    return Decode(bytes);
+  }
+  // The whole payload as a buffer of its own; REQUIRES: opened with for_cache.
+  std::shared_ptr<arrow::Buffer> take_buffer() { return std::move(own_); }
+
+ private:
+  Status Check(std::span<const uint8_t> page, const Options& options);
+  Status Place(const Options& options);
+  Status Decode(int64_t bytes);
+
+  PageHeader header_;
+  std::span<const uint8_t> payload_;       // as stored
+  const uint8_t* data_ = nullptr;
+  int64_t available_ = 0;
+  int64_t levels_bytes_ = 0;               // v2: stored uncompressed before the values
+  int32_t codec_ = 0;
+  std::span<uint8_t> out_;                 // where the payload is decompressed to
+  ZstdPrefix prefix_;
+  std::shared_ptr<arrow::Buffer> own_;
+  std::unique_ptr<arrow::Buffer> large_scratch_;
+};
+
+}  // namespace grebe::pq

@@ -1,0 +1,323 @@
+#include "parquet/row_decode.h"
+
+#include <algorithm>
+
+#include "base/coding.h"
+#include "parquet/decode_cache.h"
+#include "parquet/guard.h"
+#include "parquet/leaf_slice.h"
+#include "parquet/page_bytes.h"
+#include "parquet/page_rows.h"
+#include "parquet/schema_internal.h"
+
+namespace grebe::pq {
+namespace {
+
+using DictionaryPtr = std::shared_ptr<const Dictionary>;
+
+CacheKey KeyOf(const ChunkRead& read, int page) {
+  return {read.file_key, read.row_group, read.leaf, page};
+}
+
+// The pages that hold the rows, each once, in order.
+Status AddPages(const PageMap& map, ChunkRead* read) {
+  int next = 0;
+  for (const RowRange& range : read->rows) {
+    ARROW_ASSIGN_OR_RAISE(const PageMap::PageSpan span,
+                          map.FindPages(read->row_group, read->leaf, range));
+    for (int page = std::max(span.first, next); page < span.last; ++page) {
+      ARROW_ASSIGN_OR_RAISE(PageLocation location, map.page(read->row_group, read->leaf, page));
+      read->pages.push_back(location);
+      read->page_indexes.push_back(page);
+    }
+    next = std::max(next, span.last);
+  }
+  return Status::OK();
+}
+
+bool IsDictionaryEncoded(const PageHeader& header) {
+  return header.encoding == 2 || header.encoding == 8;
+}
+
+void ConsultCache(DecodeCache::Impl& cache, ChunkRead* read) {
+  bool dictionary_used = false;
+  int64_t hits = 0;
+  for (size_t i = 0; i < read->pages.size(); ++i) {
+    auto page = cache.pages.Find(KeyOf(*read, read->page_indexes[i]));
+    read->page_needed[i] = page == nullptr;
+    hits += page != nullptr;
+    dictionary_used |= page == nullptr ||
+                       IsDictionaryEncoded(static_cast<const CachedPage*>(page.get())->header);
+    read->cached_pages[i] = std::move(page);
+  }
+  cache.page_hits.fetch_add(hits, std::memory_order_relaxed);
+  cache.page_misses.fetch_add(static_cast<int64_t>(read->pages.size()) - hits,
+                              std::memory_order_relaxed);
+  read->dictionary_needed &= dictionary_used;
+  if (!read->dictionary_needed) return;
+  read->cached_dictionary = cache.dictionaries.Find(KeyOf(*read, -1));
+  read->dictionary_needed = read->cached_dictionary == nullptr;
+  (read->dictionary_needed ? cache.dictionary_misses : cache.dictionary_hits)
+      .fetch_add(1, std::memory_order_relaxed);
+}
+
+Result<LeafShape> ShapeOf(const ::parquet::ColumnDescriptor& descriptor) {
+  LeafShape shape;
+  shape.type = descriptor.physical_type();
+  shape.definition_level_max = descriptor.max_definition_level();
+  shape.repetition_level_max = descriptor.max_repetition_level();
+  switch (shape.type) {
+    case ::parquet::Type::BOOLEAN: shape.width = 1; break;
+    case ::parquet::Type::INT32:
+    case ::parquet::Type::FLOAT: shape.width = 4; break;
+    case ::parquet::Type::INT64:
+    case ::parquet::Type::DOUBLE: shape.width = 8; break;
+    case ::parquet::Type::INT96: shape.width = 12; break;
+    case ::parquet::Type::BYTE_ARRAY: shape.width = 0; break;
+    case ::parquet::Type::FIXED_LEN_BYTE_ARRAY:
+      shape.width = descriptor.type_length();
+      if (shape.width <= 0) return Unsupported("fixed-size values have no size");
+      break;
+    default: return Unsupported("unknown physical type", "type", static_cast<int>(shape.type));
+  }
+  return shape;
+}
+
+// Finds where each byte array of a dictionary stands.
+Status IndexByteArrays(Dictionary* dictionary) {
+  const uint8_t* data = dictionary->bytes->data();
+  const int64_t size = dictionary->bytes->size();
+  dictionary->offsets.reserve(static_cast<size_t>(dictionary->count));
+  int64_t at = 0;
+  for (int64_t i = 0; i < dictionary->count; ++i) {
+    if (at + 4 > size) return Corrupt("dictionary has fewer entries than its header says");
+    const int64_t length = LoadLe<uint32_t>(data + at);
+    if (length > size - at - 4) return Corrupt("dictionary entry runs past its page");
+    dictionary->offsets.push_back(static_cast<uint32_t>(at));
+    at += 4 + length;
+  }
+  return Status::OK();
+}
+
+// One chunk being decoded.
+class ChunkDecoder {
+ public:
+  ChunkDecoder(const Schema& schema, const ChunkRead& read, const ChunkBytes& bytes,
+               const DecodeOptions& options)
+      : schema_(schema), read_(read), bytes_(bytes), options_(options),
+        pool_(options.pool != nullptr ? options.pool : arrow::default_memory_pool()) {}
+
+  Result<std::shared_ptr<const LeafSlice>> Run() {
+    ARROW_RETURN_NOT_OK(CheckRead());
+    descriptor_ = schema_.impl().descriptor->Column(read_.leaf);
+    ARROW_ASSIGN_OR_RAISE(shape_, ShapeOf(*descriptor_));
+    ARROW_RETURN_NOT_OK(OpenDictionary());
+    slice_ = std::make_shared<LeafSlice>(read_.leaf, shape_, pool_);
+    for (size_t i = 0; i < read_.pages.size(); ++i) {
+      Status status = AddPage(i);
+      if (!status.ok()) return AtPage(std::move(status), read_.pages[i].bytes.begin);
+    }
+    int64_t wanted = 0;
+    for (const RowRange& range : read_.rows) wanted += range.row_count();
+    if (slice_->row_count != wanted) {
+      return Corrupt("pages hold fewer rows than wanted", "row_group", read_.row_group, "leaf",
+                     read_.leaf, "expected", wanted, "got", slice_->row_count);
+    }
+    return slice_;
+  }
+
+ private:
+  Status CheckRead() const {
+    const size_t count = read_.pages.size();
+    if (read_.leaf < 0 || read_.leaf >= schema_.leaf_count() ||
+        read_.page_indexes.size() != count || read_.page_needed.size() != count ||
+        bytes_.pages.size() != count) {
+      return InvalidArgument("chunk read and its bytes do not fit together");
+    }
+    return Status::OK();
+  }
+
+  Status AtPage(Status status, int64_t offset) const {
+    status = AddContext(FileStatus(status, "decoding a page"), "row_group",
+                        std::to_string(read_.row_group));
+    status = AddContext(status, "column", schema_.leaf_path(read_.leaf));
+    return AddContext(status, "page_offset_bytes", std::to_string(offset));
+  }
+
+  PageBytes::Options PageOptions(bool dictionary, bool for_cache) const {
+    PageBytes::Options options;
+    options.codec = read_.info.codec;
+    options.values_max = dictionary ? -1 : read_.info.value_count;
+    options.dictionary = dictionary;
+    options.verify_crc = options_.verify_crc;
+    options.for_cache = for_cache;
+    options.limits = &options_.limits;
+    options.pool = pool_;
+    return options;
+  }
+
+  Status OpenDictionary() {
+    if (read_.cached_dictionary != nullptr) {
+      dictionary_ = std::static_pointer_cast<const Dictionary>(read_.cached_dictionary);
+      return Status::OK();
+    }
+    if (bytes_.dictionary == nullptr) return Status::OK();
+    Status status = DecodeDictionary();
+    if (status.ok()) return status;
+    return AtPage(std::move(status),
+                  read_.info.dictionary ? read_.info.dictionary->begin : 0);
+  }
+
+  Status DecodeDictionary() {
+    PageBytes page;
+    ARROW_RETURN_NOT_OK(page.Open(
+        {bytes_.dictionary->data(), static_cast<size_t>(bytes_.dictionary->size())},
+        PageOptions(true, true)));
+    const int32_t encoding = page.header().encoding;
+    if (encoding != 0 && encoding != 2) {
+      return Unsupported("dictionary page is not PLAIN", "encoding", encoding);
+    }
+    if (shape_.type == ::parquet::Type::BOOLEAN) {
+      return Corrupt("a boolean column has a dictionary");
+    }
+    auto dictionary = std::make_shared<Dictionary>();
+    dictionary->count = page.header().value_count;
+    dictionary->width = shape_.width;
+    dictionary->bytes = page.take_buffer();
+    if (shape_.width == 0) {
+      ARROW_RETURN_NOT_OK(IndexByteArrays(dictionary.get()));
+    } else if (dictionary->count * shape_.width > dictionary->bytes->size()) {
+      return Corrupt("dictionary has fewer entries than its header says");
+    }
+    dictionary_ = dictionary;
+    if (options_.cache != nullptr) {
+      options_.cache->impl().dictionaries.Insert(KeyOf(read_, -1), dictionary,
+                                                 dictionary->memory_bytes());
+    }
+    return Status::OK();
+  }
+
+  Status OpenPage(size_t i, PageBytes* page) {
+    if (read_.cached_pages.size() > i && read_.cached_pages[i] != nullptr) {
+      page->OpenCached(*static_cast<const CachedPage*>(read_.cached_pages[i].get()));
+      return Status::OK();
+    }
+    if (bytes_.pages[i] == nullptr) return InvalidArgument("a page's bytes are missing");
+    const bool for_cache =
+        options_.cache != nullptr && options_.cache->impl().pages.bytes_max() > 0;
+    const arrow::Buffer& bytes = *bytes_.pages[i];
+    ARROW_RETURN_NOT_OK(page->Open({bytes.data(), static_cast<size_t>(bytes.size())},
+                                   PageOptions(false, for_cache)));
+    if (!for_cache) return Status::OK();
+    auto cached = std::make_shared<CachedPage>();
+    cached->header = page->header();
+    cached->bytes = page->take_buffer();
+    page_keeper_ = cached;  // page reads from it
+    options_.cache->impl().pages.Insert(KeyOf(read_, read_.page_indexes[i]), cached,
+                                        cached->memory_bytes());
+    return Status::OK();
+  }
+
+  Status AddPage(size_t i) {
+    const PageLocation& location = read_.pages[i];
+    PageBytes page;
+    ARROW_RETURN_NOT_OK(OpenPage(i, &page));
+    const int64_t rows_here = location.rows.row_count();
+    if (shape_.repetition_level_max == 0 && page.header().value_count != rows_here) {
+      return Corrupt("page holds another number of rows than the page map says", "expected",
+                     rows_here, "got", page.header().value_count);
+    }
+    if (page.header().value_count == 0) return Status::OK();
+    PageRows::Source source{&page, dictionary_.get(), descriptor_, shape_, &options_.limits,
+                            pool_};
+    PageRows rows;
+    ARROW_RETURN_NOT_OK(rows.Open(source));
+    ARROW_RETURN_NOT_OK(AddTail(i, &rows));
+    return AddRows(location, &rows);
+  }
+
+  // What the page has of the row before its first one.
+  Status AddTail(size_t i, PageRows* rows) {
+    if (shape_.repetition_level_max == 0) return Status::OK();
+    const bool next = i > 0 && read_.page_indexes[i] == read_.page_indexes[i - 1] + 1;
+    if (rows->has_tail() && !read_.pages[i].begins_mid_row && !read_.pages[i].rows.empty()) {
+      return Corrupt("page begins in the middle of a row, but the page map says that it does not");
+    }
+    const bool wanted = next && row_is_open_;
+    row_is_open_ = false;
+    ARROW_RETURN_NOT_OK(wanted ? rows->TakeTail(slice_.get()) : rows->SkipTail());
+    if (wanted && rows->at_end()) row_is_open_ = true;
+    return Status::OK();
+  }
+
+  // The wanted rows that begin in the page.
+  Status AddRows(const PageLocation& location, PageRows* rows) {
+    int64_t at = location.rows.begin;
+    for (; range_ < read_.rows.size(); ++range_) {
+      const RowRange wanted = read_.rows[range_];
+      const int64_t begin = std::max(wanted.begin, at);
+      const int64_t end = std::min(wanted.end, location.rows.end);
+      if (begin < end) {
+        ARROW_RETURN_NOT_OK(rows->SkipRows(begin - at));
+        ARROW_RETURN_NOT_OK(rows->TakeRows(end - begin, slice_.get()));
+        at = end;
+        row_is_open_ = shape_.repetition_level_max > 0 && rows->at_end();
+      }
+      if (wanted.end > location.rows.end) break;  // goes on in the next page
+    }
+    return Status::OK();
+  }
+
+  const Schema& schema_;
+  const ChunkRead& read_;
+  const ChunkBytes& bytes_;
+  const DecodeOptions& options_;
+  arrow::MemoryPool* pool_;
+  const ::parquet::ColumnDescriptor* descriptor_ = nullptr;
+  LeafShape shape_;
+  DictionaryPtr dictionary_;
+  std::shared_ptr<LeafSlice> slice_;
+  std::shared_ptr<const CachedPage> page_keeper_;
+  size_t range_ = 0;          // the first wanted range not yet taken to its end
+  bool row_is_open_ = false;  // the last row taken may go on in the next page
+};
+
+}  // namespace
+
+Result<ChunkRead> PlanChunk(const PageMap& map, uint64_t file_key, int row_group, int leaf,
+                            std::span<const RowRange> rows, DecodeCache* cache) {
+  if (row_group < 0 || row_group >= map.row_group_count() || leaf < 0 ||
+      leaf >= map.leaf_count()) {
+    return InvalidArgument("no such column chunk", "row_group", row_group, "leaf", leaf);
+  }
+  const RowRange all = map.row_group_rows(row_group);
+  int64_t previous_end = 0;
+  for (const RowRange& range : rows) {
+    if (range.empty() || range.begin < previous_end || range.end > all.row_count()) {
+      return InvalidArgument("rows are not sorted, disjoint and within the row group",
+                             "row_group", row_group, "begin", range.begin, "end", range.end);
+    }
+    previous_end = range.end;
+  }
+  ChunkRead read;
+  read.file_key = file_key;
+  read.row_group = row_group;
+  read.leaf = leaf;
+  read.info = map.chunk(row_group, leaf);
+  read.rows.assign(rows.begin(), rows.end());
+  ARROW_RETURN_NOT_OK(AddPages(map, &read));
+  read.page_needed.assign(read.pages.size(), true);
+  read.cached_pages.resize(read.pages.size());
+  read.dictionary_needed = read.info.dictionary.has_value() && !read.pages.empty();
+  if (cache != nullptr) ConsultCache(cache->impl(), &read);
+  return read;
+}
+
+Result<std::shared_ptr<const LeafSlice>> DecodeChunk(const Schema& schema, const ChunkRead& read,
+                                                     const ChunkBytes& bytes,
+                                                     const DecodeOptions& options) {
+  return Guarded("decoding a column chunk",
+                 [&] { return ChunkDecoder(schema, read, bytes, options).Run(); });
+}
+
+}  // namespace grebe::pq
