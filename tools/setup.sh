@@ -38,9 +38,10 @@ as_root() {
   fi
 }
 
-apt_install() {
-  as_root env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -q --no-install-recommends -o Dpkg::Use-Pty=0 "$@"
+# What apt says goes to build/setup.log; its end is shown when it fails.
+apt() {
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -y -q -o Dpkg::Use-Pty=0 "$@" \
+    >>build/setup.log 2>&1 || { tail -n 15 build/setup.log >&2; return 1; }
 }
 
 install_packages() {
@@ -54,9 +55,10 @@ install_packages() {
   [ ${#missing[@]} = 0 ] && return
   say "installing ${missing[*]}"
   # The package lists are fetched only when they are absent or too old to serve.
-  if ! apt-cache show "${missing[@]}" >/dev/null 2>&1 || ! apt_install "${missing[@]}"; then
-    as_root apt-get update -q
-    apt_install "${missing[@]}"
+  if ! apt-cache show "${missing[@]}" >/dev/null 2>&1 ||
+      ! apt install --no-install-recommends "${missing[@]}"; then
+    apt update
+    apt install --no-install-recommends "${missing[@]}"
   fi
 }
 
