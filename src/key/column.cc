@@ -175,7 +175,11 @@ std::optional<uint64_t> NumberWord(const KeyType& type, Value value, int32_t sca
     return static_cast<uint64_t>(*word);
   } else {
     if (type.kind == kUInt64) return ToUInt64(NumberOf(static_cast<__int128>(value), scale));
-    const auto word = Rescale128(static_cast<__int128>(value), scale, type.param);
+    const auto wide = static_cast<__int128>(value);
+    if (scale == type.param && wide == static_cast<int64_t>(wide)) {
+      return static_cast<uint64_t>(wide);
+    }
+    const auto word = Rescale128(wide, scale, type.param);
     if (!word) return std::nullopt;
     return static_cast<uint64_t>(*word);
   }
@@ -248,21 +252,33 @@ void AdoptArena(std::string arena, const std::vector<size_t>& ends, Column* colu
 Status EncodeDecimals(const arrow::Array& array, Column* column) {
   column->is_word = false;
   std::string arena;
+  size_t used = 0;
   std::vector<size_t> ends(static_cast<size_t>(array.length()));
   column->payloads.resize(ends.size());
   ARROW_RETURN_NOT_OK(VisitNumbers(array, [&](auto value_of, int32_t scale) {
+    using Value = decltype(value_of(0));
     for (int64_t i = 0; i < array.length(); ++i) {
       if (column->nulls.empty() || !column->nulls[i]) {
-        const std::optional<Number> number = ToNumber(value_of(i), scale);
-        if (number) {
-          AppendPayload(*number, &arena);
+        if (arena.size() < used + kPayloadBytesMax) {
+          arena.resize(arena.size() * 2 + ends.size() * 8 + kPayloadBytesMax);
+        }
+        auto* const begin = reinterpret_cast<uint8_t*>(arena.data());
+        if constexpr (std::is_same_v<Value, double> || std::is_same_v<Value, arrow::Decimal256>) {
+          const std::optional<Number> number = ToNumber(value_of(i), scale);
+          if (number) {
+            used = static_cast<size_t>(PutPayload(*number, begin + used) - begin);
+          } else {
+            MarkBad(column, i);
+          }
         } else {
-          MarkBad(column, i);
+          used = static_cast<size_t>(
+              PutPayload(static_cast<__int128>(value_of(i)), scale, begin + used) - begin);
         }
       }
-      ends[i] = arena.size();
+      ends[i] = used;
     }
   }));
+  arena.resize(used);
   AdoptArena(std::move(arena), ends, column);
   return Status::OK();
 }

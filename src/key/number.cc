@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 
 #include "base/coding.h"
@@ -54,6 +55,13 @@ __int128 Strip(__int128 value, int32_t* exponent) {
   return small;
 }
 
+uint8_t* PutExponent(int32_t exponent, uint8_t* at) {
+  uint64_t rest = ZigZag(exponent);
+  for (; rest >= 0x80; rest >>= 7) *at++ = static_cast<uint8_t>(rest | 0x80);
+  *at++ = static_cast<uint8_t>(rest);
+  return at;
+}
+
 }  // namespace
 
 Number NumberOf(__int128 unscaled, int32_t scale) {
@@ -103,10 +111,10 @@ std::optional<Number> NumberOfDouble(double value) {
 std::optional<int64_t> Rescale128(__int128 unscaled, int32_t scale, int32_t to_scale) {
   if (unscaled == 0) return 0;
   const int64_t up = static_cast<int64_t>(to_scale) - scale;
-  if (up >= 0) {
+  if (up > 0) {
     if (up > 18 || unscaled != static_cast<int64_t>(unscaled)) return std::nullopt;
     unscaled *= kPowersOfTen[up];
-  } else {
+  } else if (up < 0) {
     if (up < -38 || unscaled % kPowersOfTen[-up] != 0) return std::nullopt;
     unscaled /= kPowersOfTen[-up];
   }
@@ -138,17 +146,32 @@ std::optional<int32_t> ToInt32(const Number& number) {
   return static_cast<int32_t>(*value);
 }
 
-void AppendPayload(const Number& number, std::string* out) {
+uint8_t* PutPayload(const Number& number, uint8_t* at) {
   const std::array<uint64_t, 4> words = number.coefficient.little_endian_array();
-  if ((words[0] | words[1] | words[2] | words[3]) == 0) return;
-  PutVarint(out, ZigZag(number.exponent));
-  const auto* bytes = reinterpret_cast<const char*>(words.data());
+  if ((words[0] | words[1] | words[2] | words[3]) == 0) return at;
+  at = PutExponent(number.exponent, at);
+  const auto* bytes = reinterpret_cast<const uint8_t*>(words.data());
   size_t size = 32;
-  const char filler = bytes[31] < 0 ? '\xff' : '\0';
+  const uint8_t filler = (bytes[31] & 0x80) != 0 ? 0xff : 0;
   while (size > 1 && bytes[size - 1] == filler && ((bytes[size - 2] ^ filler) & 0x80) == 0) {
     --size;
   }
-  out->append(bytes, size);
+  std::memcpy(at, bytes, size);
+  return at + size;
+}
+
+uint8_t* PutPayload(__int128 unscaled, int32_t scale, uint8_t* at) {
+  if (unscaled == 0) return at;
+  int32_t exponent = -scale;
+  const __int128 coefficient = Strip(unscaled, &exponent);
+  const auto small = static_cast<int64_t>(coefficient);
+  if (small != coefficient) return PutPayload(Number{Widen(coefficient), exponent}, at);
+  at = PutExponent(exponent, at);
+  StoreLe(at, small);
+  // Bits of the value and its sign, in whole bytes.
+  const auto magnitude = static_cast<uint64_t>(small ^ (small >> 63));
+  const int bits = magnitude == 0 ? 1 : 65 - __builtin_clzll(magnitude);
+  return at + (bits + 7) / 8;
 }
 
 std::optional<Number> ParseNumber(std::string_view text) {

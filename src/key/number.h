@@ -32,9 +32,12 @@ std::optional<int32_t> ToInt32(const Number& number);
 // The same as above for unscaled * 10^-scale, without normalising: the common, fast cases.
 std::optional<int64_t> Rescale128(__int128 unscaled, int32_t scale, int32_t to_scale);
 
-// The canonical payload (docs/format/key.md): zigzag varint of the exponent, then the coefficient
-// as the shortest two's complement, little-endian; nothing at all for zero.
-void AppendPayload(const Number& number, std::string* out);
+// Writes the canonical payload (docs/format/key.md): zigzag varint of the exponent, then the
+// coefficient as the shortest two's complement, little-endian; nothing at all for zero. Returns
+// its end. REQUIRES: room for kPayloadBytesMax at `at`.
+uint8_t* PutPayload(const Number& number, uint8_t* at);
+// The same for unscaled * 10^-scale.
+uint8_t* PutPayload(__int128 unscaled, int32_t scale, uint8_t* at);
 // Upper bound of a payload's size.
 inline constexpr int kPayloadBytesMax = 5 + 32;
 

@@ -118,6 +118,9 @@ std::optional<Instant> ParseInstant(std::string_view text) {
   const auto days = TakeDate(&text);
   if (!days) return std::nullopt;
   Instant instant;
+  // Farther than any unit reaches; the margin keeps the sums below from overflowing.
+  constexpr int64_t kDaysMax = (INT64_MAX - 200000) / 86400;
+  if (*days > kDaysMax || *days < -kDaysMax) return std::nullopt;
   instant.seconds = *days * 86400;
   if (TakeChar(&text, 'T') || TakeChar(&text, 't') || TakeChar(&text, ' ')) {
     const auto time = TakeTime(&text);
