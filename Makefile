@@ -12,6 +12,10 @@ CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 SANITIZED = UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
   TSAN_OPTIONS=suppressions=$(CURDIR)/tools/tsan_suppressions.txt setarch -R
 
+# Compilations are shared between clones: ccache takes paths as relative to this folder.
+export CCACHE_BASEDIR = $(CURDIR)
+export CCACHE_NOHASHDIR = 1
+
 .PHONY: help setup build dev test test-slow demo asan tsan coverage fuzz bench install clean
 
 help:  ## list the targets
@@ -52,10 +56,11 @@ tsan: setup  ## the fast tests under ThreadSanitizer
 	cmake --build build/tsan -j $(JOBS)
 	$(SANITIZED) $(CTEST) --test-dir build/tsan -L fast $(CTEST_ARGS)
 
-coverage: setup  ## line coverage of the fast tests, in build/coverage/coverage.txt
+coverage: setup  ## line coverage of the fast tests
 	cmake --preset coverage
 	cmake --build build/coverage -j $(JOBS)
-	tools/coverage.sh build/coverage
+	$(CTEST) --test-dir build/coverage -L fast $(CTEST_ARGS)
+	tools/coverage.py build/coverage
 
 fuzz:  ## each fuzz program for FUZZ_SECONDS (60) seconds
 	tools/setup.sh build fuzz

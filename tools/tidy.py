@@ -303,8 +303,17 @@ class Tidy:
         for name, first, last in functions(source.code):
             self.measure("function", f"{source.path}:{name}", last - first + 1,
                          FUNCTION_LINES_MAX, source.path, first, f"lines in function {name}")
+        self.check_name(source)
         if source.is_header and not re.search(r"^#pragma once$", source.text, re.MULTILINE):
             self.report(source.path, 1, "no #pragma once")
+
+    def check_name(self, source):
+        """libparquet's own headers would include ours, if one had the name of theirs."""
+        if source.is_header and source.path.startswith("src/parquet/"):
+            name = source.path.split("/")[-1]
+            wheel = ".venv/lib/python3*/site-packages/pyarrow/include/parquet/" + name
+            if any(self.root.glob(wheel)):
+                self.report(source.path, 1, "libparquet has a header of this name")
 
     def check_includes(self, source):
         room = self.room_of(source.path)

@@ -113,6 +113,12 @@ class TidyTest(unittest.TestCase):
         self.write("src/parquet/p.cc", "#include <arrow/filesystem/api.h>\n")
         self.assert_found("src/parquet/p.cc:1", "src/store/ only")
 
+    def test_a_header_of_ours_may_not_hide_one_of_libparquet(self):
+        self.write("src/parquet/schema.h", header())
+        self.assert_clean()
+        self.write(".venv/lib/python3.11/site-packages/pyarrow/include/parquet/schema.h", "")
+        self.assert_found("src/parquet/schema.h:1", "libparquet has a header of this name")
+
     # Sizes.
 
     def test_file_length(self):
