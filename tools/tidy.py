@@ -31,7 +31,7 @@ SKIPPED_PARTS = {"build", ".git", ".venv", "__pycache__", "corpus", "regressions
 CONFINED_INCLUDES = (
     ("parquet/", ("src/parquet/",)),
     ("arrow/filesystem/", ("src/store/",)),
-    ("nlohmann/", ("src/table/", "src/index/manifest", "cli/")),
+    ("nlohmann/", ("src/table/", "src/index/manifest", "src/engine/", "cli/")),
     ("curl/", ("src/store/",)),
     ("openssl/", ("src/store/",)),
 )
