@@ -137,9 +137,11 @@ class Spill:
             table = pa.ipc.open_file(pa.memory_map(self._path(i))).read_all()
             order = np.argsort(table["user_id"].to_numpy(), kind="stable")
             table = table.take(pa.array(order)).combine_chunks()
+            # The writer looks at a page's size once a batch: small batches, or the pages grow to
+            # five times of what was asked for.
             pq.write_table(table, os.path.join(args.out, "prepared", f"part-{i:02d}.parquet"),
                            compression="zstd", write_page_index=True, data_page_size=8192,
-                           use_dictionary=["country"],
+                           write_batch_size=256, use_dictionary=["country"],
                            sorting_columns=[pq.SortingColumn(0)])
             del table
             os.remove(self._path(i))
@@ -160,7 +162,8 @@ def write_keys(args, counts, seconds):
     present = [int(k) for k in args.present if counts[int(k)]]
     with open(os.path.join(args.out, "keys.jsonl"), "w") as out:
         out.writelines(f'{{"user_id": {k}}}\n' for k in present)
-    beyond = [FIRST_USER - 1, -1, 0, 2**63 - 1, -2**63]
+    # Not -2**63: Lance cannot read that number in a filter.
+    beyond = [FIRST_USER - 1, -1, 0, 2**63 - 1, -2**63 + 1]
     with open(os.path.join(args.out, "absent.jsonl"), "w") as out:
         out.writelines(f'{{"user_id": {k}}}\n' for k in [int(a) for a in args.absent] + beyond)
 
