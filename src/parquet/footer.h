@@ -61,7 +61,8 @@ Result<FilePages> FindPages(store::Store& store, const Footer& footer,
                             const ReadLimits& limits = {});
 
 // Decodes some leaf columns of the whole file, in row order, a batch at a time (batches never
-// span row groups). The batch has one column per TOP-LEVEL field that owns a requested leaf.
+// span row groups). The batch has one column per TOP-LEVEL field that owns a requested leaf, in
+// schema order whatever the order of `leaves` (as Schema::Project gives them).
 // Only those chunks are read. on_batch gets the batch and its first row in the file.
 struct ScanOptions {
   int64_t batch_rows = 64 << 10;

@@ -87,6 +87,10 @@ PageWalk::PageWalk(const ChunkMeta& chunk, ByteRange dictionary_place, const Rea
   Restart(false);
 }
 
+PageWalk PageWalk::OverHeaders(const ChunkMeta& chunk, const ReadLimits& limits) {
+  return PageWalk(chunk, Column{0, -1}, limits);
+}
+
 void PageWalk::Restart(bool by_levels) {
   by_levels_ = by_levels;
   any_v2_ = false;
@@ -176,6 +180,8 @@ Status PageWalk::OnDataPage(const PageHeader& header, std::span<const uint8_t> p
   if (only_dictionary_) return Corrupt("data page where a dictionary page was expected");
   // A page without values has nothing that any row needs.
   if (header.value_count == 0) return Status::OK();
+  values_ += header.value_count;
+  if (column_.row_count < 0) return Status::OK();
   PageRows rows;
   if (column_.repetition_level_max == 0) {
     rows.begun = header.value_count;
@@ -192,7 +198,6 @@ Status PageWalk::OnDataPage(const PageHeader& header, std::span<const uint8_t> p
                     {rows_, rows_ + rows.begun},
                     rows.begins_mid_row});
   rows_ += rows.begun;
-  values_ += header.value_count;
   return Status::OK();
 }
 
@@ -217,7 +222,7 @@ Result<PageWalk::PageRows> PageWalk::RowsByLevels(const PageHeader& header,
 }
 
 Status PageWalk::Finish() {
-  if (only_dictionary_ || rows_ == column_.row_count) {
+  if (only_dictionary_ || column_.row_count < 0 || rows_ == column_.row_count) {
     done_ = true;
     return Status::OK();
   }
@@ -297,6 +302,20 @@ Status RunWalks(store::Store& store, const Footer::Impl& footer, std::span<PageW
       ARROW_RETURN_NOT_OK(walks[index].Feed(std::move(bytes)));
     }
     std::erase_if(active, [&](size_t i) { return walks[i].done(); });
+  }
+  return Status::OK();
+}
+
+Status CheckPageHeaders(const ChunkMeta& chunk, std::span<const uint8_t> bytes,
+                        const ReadLimits& limits) {
+  if (chunk.value_count == 0) return Status::OK();
+  const arrow::Buffer all(bytes.data(), static_cast<int64_t>(bytes.size()));
+  PageWalk walk = PageWalk::OverHeaders(chunk, limits);
+  while (!walk.done()) {
+    const int64_t skip = walk.need().begin - chunk.bytes.begin;
+    // All that is left, so that one step does.
+    auto rest = std::make_shared<arrow::Buffer>(all.data() + skip, all.size() - skip);
+    ARROW_RETURN_NOT_OK(walk.Feed(std::move(rest)));
   }
   return Status::OK();
 }

@@ -18,13 +18,15 @@ class PageWalk {
  public:
   struct Column {
     int16_t repetition_level_max = 0;
-    int64_t row_count = 0;            // of the row group
+    int64_t row_count = 0;            // of the row group; negative: rows are not looked at
   };
 
   // Walks the whole chunk.
   PageWalk(const ChunkMeta& chunk, const Column& column, const ReadLimits& limits);
   // Looks at [begin, end) only, where a dictionary page may be.
   PageWalk(const ChunkMeta& chunk, ByteRange dictionary_place, const ReadLimits& limits);
+  // Checks every page header up to the chunk's last value, and learns no rows.
+  static PageWalk OverHeaders(const ChunkMeta& chunk, const ReadLimits& limits);
 
   bool done() const { return done_; }
   // REQUIRES: !done(). Not empty, within the chunk.
@@ -78,5 +80,9 @@ class PageWalk {
 // pages take one or two. An error is the first walk's that fails, with its index in *failed.
 Status RunWalks(store::Store& store, const Footer::Impl& footer, std::span<PageWalk> walks,
                 size_t* failed);
+
+// Checks every page header of a chunk whose bytes are at hand. Errors: as ParsePageHeader.
+Status CheckPageHeaders(const ChunkMeta& chunk, std::span<const uint8_t> bytes,
+                        const ReadLimits& limits);
 
 }  // namespace grebe::pq

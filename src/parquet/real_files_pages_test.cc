@@ -1,0 +1,147 @@
+// Footer, page map, schema and column scan over every Parquet file that others made: no crash, only
+// typed errors, the rows that pyarrow reads, page by page consistent.
+//
+// GREBE_REAL_FILES names the folder; beside it lies real-files-inventory.tsv, with what pyarrow 26
+// says of each file. Without the folder the test is skipped.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <sstream>
+
+#include "parquet/footer.h"
+#include "parquet/page_map.h"
+#include "store/local_store.h"
+
+namespace grebe::pq {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Known {
+  std::string read;  // "ok", or how pyarrow failed
+  std::string rows;
+};
+
+fs::path RealFiles() {
+  const char* folder = std::getenv("GREBE_REAL_FILES");
+  return folder != nullptr ? fs::path(folder) : fs::path("../shared/real-files");
+}
+
+std::map<std::string, Known> ReadInventory(const fs::path& root) {
+  std::map<std::string, Known> known;
+  std::ifstream in(root.parent_path() / "real-files-inventory.tsv");
+  std::string line;
+  while (std::getline(in, line)) {
+    std::istringstream fields(line);
+    std::string path;
+    Known file;
+    std::getline(fields, path, '\t');
+    std::getline(fields, file.read, '\t');
+    std::getline(fields, file.rows, '\t');
+    known[path] = file;
+  }
+  return known;
+}
+
+std::vector<std::string> ParquetFiles(const fs::path& root) {
+  std::vector<std::string> paths;
+  for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    const std::string name = entry.path().filename().string();
+    if (!entry.is_regular_file()) continue;
+    if (name.find(".parq") != std::string::npos) paths.push_back(entry.path().string());
+  }
+  std::ranges::sort(paths);
+  return paths;
+}
+
+// Every page of the map is where the description has it, and every row is found in its pages.
+void CheckMap(const FilePages& pages, const PageMap& map) {
+  ASSERT_EQ(map.row_group_count(), static_cast<int>(pages.row_groups.size()));
+  for (int group = 0; group < map.row_group_count(); ++group) {
+    const RowGroupPages& expected = pages.row_groups[group];
+    ASSERT_EQ(map.row_group_rows(group).row_count(), expected.row_count);
+    for (int leaf = 0; leaf < map.leaf_count(); ++leaf) {
+      const ChunkPages& chunk = expected.chunks[leaf];
+      const ChunkInfo info = map.chunk(group, leaf);
+      ASSERT_EQ(info.page_count, static_cast<int>(chunk.pages.size()));
+      ASSERT_EQ(info.value_count, chunk.info.value_count);
+      ASSERT_EQ(info.dictionary, chunk.info.dictionary);
+      int64_t row = 0;
+      for (int i = 0; i < info.page_count; ++i) {
+        const auto page = map.page(group, leaf, i);
+        ASSERT_TRUE(page.ok()) << page.status();
+        ASSERT_EQ(page->bytes, chunk.pages[i].bytes);
+        ASSERT_EQ(page->rows, chunk.pages[i].rows);
+        ASSERT_EQ(page->begins_mid_row, chunk.pages[i].begins_mid_row);
+        ASSERT_EQ(page->rows.begin, row);
+        row = page->rows.end;
+        if (page->rows.empty()) continue;
+        const auto span = map.FindPages(group, leaf, {page->rows.begin, page->rows.begin + 1});
+        ASSERT_TRUE(span.ok()) << span.status();
+        ASSERT_EQ(span->first, i);
+      }
+      ASSERT_EQ(row, expected.row_count);
+    }
+  }
+}
+
+// The first step that fails ends it.
+Status ReadFile(store::Store& store, const std::string& path, int64_t* rows) {
+  ARROW_ASSIGN_OR_RAISE(auto object, store.Stat(path));
+  ARROW_ASSIGN_OR_RAISE(
+      auto footer, Footer::Read(store, std::make_shared<const store::Object>(object)));
+  ARROW_ASSIGN_OR_RAISE(auto schema, Schema::Open(footer->schema()->Serialize()));
+  EXPECT_TRUE(schema->arrow_schema()->Equals(footer->schema()->arrow_schema(), true));
+  EXPECT_EQ(schema->Serialize(), footer->schema()->Serialize());
+  ARROW_ASSIGN_OR_RAISE(auto pages, FindPages(store, *footer));
+  ARROW_ASSIGN_OR_RAISE(auto packed, PackPageMap(pages));
+  ARROW_ASSIGN_OR_RAISE(auto map, PageMap::Open(arrow::Buffer::FromString(packed)));
+  EXPECT_EQ(map->row_count(), footer->row_count());
+  CheckMap(pages, *map);
+  *rows = footer->row_count();
+  return Status::OK();
+}
+
+TEST(RealFilesPages, EveryFile) {
+  const fs::path root = RealFiles();
+  if (!fs::is_directory(root)) GTEST_SKIP() << "no real files: set GREBE_REAL_FILES";
+  const auto known = ReadInventory(root);
+  auto store = store::MakeLocalStore();
+  int agreed = 0;
+  std::map<std::string, int> refused;
+  const bool verbose = std::getenv("GREBE_VERBOSE") != nullptr;
+  for (const std::string& path : ParquetFiles(fs::absolute(root))) {
+    const std::string name = fs::relative(path, root).string();
+    const auto at = known.find(name);
+    const Known expected = at == known.end() ? Known{"unknown", ""} : at->second;
+    SCOPED_TRACE(name);
+    int64_t rows = -1;
+    const Status status = ReadFile(*store, path, &rows);
+    if (!status.ok()) {
+      EXPECT_NE(status.detail(), nullptr) << "an error without a kind: " << status;
+      ++refused[std::string(KindName(KindOf(status)))];
+      if (verbose) {
+        std::cout << (expected.read == "ok" ? "REFUSED" : "refused") << '\t' << name << '\t'
+                  << expected.read << '\t' << KindName(KindOf(status)) << '\t' << status.message()
+                  << '\n';
+      }
+      continue;
+    }
+    if (std::to_string(rows) == expected.rows) {
+      ++agreed;
+    } else if (verbose) {
+      std::cout << "ROWS\t" << name << '\t' << expected.read << '\t' << expected.rows << '\t'
+                << rows << '\n';
+    }
+  }
+  std::cout << agreed << " files agree\n";
+  for (const auto& [kind, count] : refused) std::cout << count << " refused: " << kind << '\n';
+}
+
+}  // namespace
+}  // namespace grebe::pq
