@@ -1,23 +1,5 @@
-// Asking long work to stop: Ctrl-C in the command line, a deadline in a service.
-//
-// Work polls Check() at least every few milliseconds and unwinds with Cancelled, leaving nothing
-// half-published. Threads: safe; RequestStop may be called from a signal handler.
+// StopToken is part of the public API; rooms include it from here.
 #pragma once
 
-#include <atomic>
-
 #include "base/status.h"
-
-namespace grebe {
-
-class StopToken {
- public:
-  void RequestStop() { stopped_.store(true, std::memory_order_relaxed); }
-  bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
-  Status Check() const { return stopped() ? Cancelled("stopped on request") : Status::OK(); }
-
- private:
-  std::atomic<bool> stopped_{false};
-};
-
-}  // namespace grebe
+#include "grebe/stop.h"

@@ -1,0 +1,179 @@
+#include "cli/command.h"
+
+#include <arrow/buffer.h>
+#include <arrow/io/file.h>
+#include <arrow/io/memory.h>
+#include <arrow/io/stdio.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "grebe/error.h"
+
+namespace grebe::cli {
+namespace {
+
+void OnSignal(int signal) {
+  Interrupt().RequestStop();
+  std::signal(signal, SIG_DFL);   // the next one ends the process
+}
+
+int CodeOf(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kInvalidArgument:
+    case ErrorKind::kNotFound: return kUsage;
+    case ErrorKind::kCorrupt:
+    case ErrorKind::kUnsupported: return kCorruptData;
+    case ErrorKind::kStale: return kStaleIndex;
+    case ErrorKind::kConflict:
+    case ErrorKind::kTransient:
+    case ErrorKind::kLimitExceeded:
+    case ErrorKind::kPermission: return kStorage;
+    case ErrorKind::kCancelled: return kInterrupted;
+    case ErrorKind::kInternal: return kInternalError;
+  }
+  return kInternalError;
+}
+
+arrow::Status WriteBytes(const Common& common, const arrow::Buffer& bytes) {
+  if (common.output_path.empty()) {
+    std::fwrite(bytes.data(), 1, static_cast<size_t>(bytes.size()), stdout);
+    if (std::fflush(stdout) != 0) return arrow::Status::IOError("could not write to stdout");
+    return arrow::Status::OK();
+  }
+  const std::string temporary = common.output_path + ".tmp" + std::to_string(getpid());
+  const auto write = [&]() -> arrow::Status {
+    ARROW_ASSIGN_OR_RAISE(auto file, arrow::io::FileOutputStream::Open(temporary));
+    ARROW_RETURN_NOT_OK(file->Write(bytes.data(), bytes.size()));
+    ARROW_RETURN_NOT_OK(file->Close());
+    if (std::rename(temporary.c_str(), common.output_path.c_str()) != 0) {
+      return arrow::Status::IOError("could not rename path=", common.output_path);
+    }
+    return arrow::Status::OK();
+  };
+  const arrow::Status status = write();
+  if (!status.ok()) std::remove(temporary.c_str());
+  return status;
+}
+
+}  // namespace
+
+StopToken& Interrupt() {
+  static StopToken token;
+  return token;
+}
+
+void InstallInterruptHandler() {
+  Interrupt();   // made before a handler can need it
+  std::signal(SIGINT, OnSignal);
+  std::signal(SIGTERM, OnSignal);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+void AddTableOptions(CLI::App* command, Common* common) {
+  command->add_option("TABLE", common->ref.table_uri, "Folder or URI (file, s3, gs, abfs)")
+      ->required();
+  command->add_option("--name", common->ref.name,
+                      "Index name (default: the key columns, or the only index)");
+  command->add_option("--index-root", common->ref.index_root,
+                      "Where indexes are kept (default: TABLE/_index)");
+  auto& connect = common->ref.connect;
+  command->add_option("--s3-endpoint", connect.s3_endpoint, "S3 endpoint, as in http://host:port")
+      ->group("Connection");
+  command->add_option("--s3-region", connect.s3_region, "S3 region")->group("Connection");
+  command->add_option("--connections", connect.s3_connections_max, "Most connections at once")
+      ->capture_default_str()->check(CLI::Range(1, 4096))->group("Connection");
+  command->add_option("--retries", connect.retries_max, "Attempts beyond the first, per request")
+      ->capture_default_str()->check(CLI::Range(0, 100))->group("Connection");
+  command->add_option("--timeout-ms", connect.request_timeout_ms, "One attempt of a request")
+      ->capture_default_str()->check(CLI::Range(1, 3600000))->group("Connection");
+  command->add_option("--hedge-after-us", connect.hedge_after_us,
+                      "Ask again when a read takes longer (0: never)")
+      ->capture_default_str()->group("Connection");
+}
+
+void AddOutputOptions(CLI::App* command, Common* common) {
+  command->add_option("--format", common->format,
+                      "table, json, jsonl, csv, arrow or parquet (default: table on a terminal, "
+                      "else jsonl)")
+      ->check(CLI::IsMember({"table", "json", "jsonl", "csv", "arrow", "parquet"}));
+  command->add_option("-o,--output", common->output_path, "File to write (default: stdout)");
+}
+
+std::vector<std::string> SplitColumns(const std::string& text) {
+  std::vector<std::string> out;
+  std::string current;
+  bool quoted = false, any = false;
+  for (char c : text) {
+    if (c == '"') {
+      quoted = !quoted;
+      any = true;
+    } else if (c == ',' && !quoted) {
+      if (any) out.push_back(current);
+      current.clear();
+      any = false;
+    } else {
+      current += c;
+      any = true;
+    }
+  }
+  if (any) out.push_back(current);
+  return out;
+}
+
+void OnCommand(CLI::App* command, Common* common, std::function<arrow::Status()> body) {
+  command->add_flag("--json-errors", common->json_errors, "Errors as one JSON object on stderr");
+  command->callback([common, body = std::move(body)] {
+    const arrow::Status status = body();
+    if (!status.ok()) common->exit_code = ReportError(status, common->json_errors);
+  });
+}
+
+arrow::Result<RowFormat> ChooseFormat(const Common& common) {
+  if (!common.format.empty()) return ParseRowFormat(common.format);
+  const bool terminal = common.output_path.empty() && isatty(STDOUT_FILENO) != 0;
+  return terminal ? RowFormat::kTable : RowFormat::kJsonLines;
+}
+
+arrow::Status WriteOutput(const Common& common, const arrow::RecordBatch& rows) {
+  ARROW_ASSIGN_OR_RAISE(const RowFormat format, ChooseFormat(common));
+  ARROW_ASSIGN_OR_RAISE(auto sink, arrow::io::BufferOutputStream::Create());
+  ARROW_RETURN_NOT_OK(WriteRows(rows, format, sink.get()));
+  ARROW_ASSIGN_OR_RAISE(auto bytes, sink->Finish());
+  return WriteBytes(common, *bytes);
+}
+
+arrow::Status WriteOutput(const Common& common, const std::string& text) {
+  return WriteBytes(common, arrow::Buffer(text));
+}
+
+arrow::Result<std::string> ReadInput(const std::string& path) {
+  if (path == "-") {
+    return std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return arrow::Status::Invalid("could not read the file path=", path);
+  return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+}
+
+int ReportError(const arrow::Status& status, bool json) {
+  const ErrorKind kind = KindOf(status);
+  const int code = CodeOf(kind);
+  if (json) {
+    nlohmann::ordered_json object = {{"error", std::string(KindName(kind))},
+                                     {"message", status.message()},
+                                     {"exit_code", code}};
+    std::cerr << object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  } else {
+    std::cerr << "grebe: " << KindName(kind) << ": " << status.message() << "\n";
+  }
+  return code;
+}
+
+}  // namespace grebe::cli

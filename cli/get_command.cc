@@ -1,0 +1,142 @@
+// grebe get and grebe count
+#include <arrow/array/builder_primitive.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "cli/command.h"
+#include "grebe/lookup.h"
+
+namespace grebe::cli {
+namespace {
+
+struct LookupFlags {
+  std::vector<std::string> conditions;
+  std::vector<std::string> nulls;
+  std::string keys_from;
+  std::string columns;
+  GetOptions options;
+  bool no_coalesce = false;
+  bool no_crc = false;
+  bool explain = false;
+  bool exit_code = false;
+};
+
+void AddKeyOptions(CLI::App* command, LookupFlags* flags) {
+  command->add_option("COL=VALUE", flags->conditions,
+                      "The key: a value for every key column of the index");
+  command->add_option("--null", flags->nulls, "A key column that is null");
+  command->add_option("--keys-from", flags->keys_from,
+                      "Many keys: a file (-: stdin) of JSON lines or CSV with a header");
+  command->add_flag("--explain", flags->explain,
+                    "The cost record: on stderr, or with --format json on stdout in place of rows");
+  command->add_flag("--exit-code", flags->exit_code, "Exit with 1 when no row was found");
+}
+
+using Conditions = std::vector<std::pair<std::string, std::string>>;
+
+arrow::Result<Conditions> ParseConditions(const std::vector<std::string>& texts) {
+  Conditions out;
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return arrow::Status::Invalid("expected COL=VALUE got=", text);
+    }
+    out.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return out;
+}
+
+struct OpenedKeys {
+  std::shared_ptr<Index> index;
+  std::shared_ptr<arrow::RecordBatch> keys;
+};
+
+arrow::Result<OpenedKeys> OpenAndParse(const Common& common, const LookupFlags& flags) {
+  const bool many = !flags.keys_from.empty();
+  if (many == !(flags.conditions.empty() && flags.nulls.empty())) {
+    return arrow::Status::Invalid("give either COL=VALUE for one key, or --keys-from");
+  }
+  ARROW_ASSIGN_OR_RAISE(Conditions conditions, ParseConditions(flags.conditions));
+  OpenOptions options;
+  for (const auto& [name, value] : conditions) options.key.push_back(name);
+  options.key.insert(options.key.end(), flags.nulls.begin(), flags.nulls.end());
+  OpenedKeys opened;
+  ARROW_ASSIGN_OR_RAISE(opened.index, Index::Open(common.ref, options));
+  if (many) {
+    ARROW_ASSIGN_OR_RAISE(const std::string text, ReadInput(flags.keys_from));
+    ARROW_ASSIGN_OR_RAISE(opened.keys, opened.index->ParseKeys(text));
+  } else {
+    ARROW_ASSIGN_OR_RAISE(opened.keys, opened.index->ParseKey(conditions, flags.nulls));
+  }
+  return opened;
+}
+
+// --explain: true when the record took the place of the rows.
+arrow::Result<bool> PrintExplain(const Common& common, const LookupFlags& flags,
+                                 const Explain& explain) {
+  if (!flags.explain) return false;
+  if (common.format == "json") {
+    ARROW_RETURN_NOT_OK(WriteOutput(common, explain.ToJson() + "\n"));
+    return true;
+  }
+  std::cerr << explain.ToText();
+  return false;
+}
+
+arrow::Status RunGet(Common* common, LookupFlags* flags) {
+  ARROW_ASSIGN_OR_RAISE(OpenedKeys opened, OpenAndParse(*common, *flags));
+  GetOptions options = flags->options;
+  options.columns = SplitColumns(flags->columns);
+  options.coalesce = !flags->no_coalesce;
+  options.verify_crc = !flags->no_crc;
+  ARROW_ASSIGN_OR_RAISE(GetResult result, opened.index->Get(*opened.keys, options));
+  ARROW_ASSIGN_OR_RAISE(const bool replaced, PrintExplain(*common, *flags, result.explain));
+  if (!replaced) ARROW_RETURN_NOT_OK(WriteOutput(*common, *result.rows));
+  if (flags->exit_code && result.rows->num_rows() == 0) common->exit_code = kKeyNotFound;
+  return arrow::Status::OK();
+}
+
+arrow::Status RunCount(Common* common, LookupFlags* flags) {
+  ARROW_ASSIGN_OR_RAISE(OpenedKeys opened, OpenAndParse(*common, *flags));
+  ARROW_ASSIGN_OR_RAISE(CountResult result, opened.index->Count(*opened.keys));
+  ARROW_ASSIGN_OR_RAISE(const bool replaced, PrintExplain(*common, *flags, result.explain));
+  if (!replaced) {
+    arrow::Int64Builder counts;
+    ARROW_RETURN_NOT_OK(counts.AppendValues(result.counts));
+    ARROW_ASSIGN_OR_RAISE(auto column, counts.Finish());
+    ARROW_ASSIGN_OR_RAISE(auto rows, opened.keys->AddColumn(opened.keys->num_columns(), "count",
+                                                            column));
+    ARROW_RETURN_NOT_OK(WriteOutput(*common, *rows));
+  }
+  const bool none = std::all_of(result.counts.begin(), result.counts.end(),
+                                [](int64_t count) { return count == 0; });
+  if (flags->exit_code && none) common->exit_code = kKeyNotFound;
+  return arrow::Status::OK();
+}
+
+}  // namespace
+
+void AddGetCommands(CLI::App* app, Common* common) {
+  static LookupFlags flags;
+  CLI::App* get = app->add_subcommand("get", "The rows of a key, or of many");
+  AddTableOptions(get, common);
+  AddKeyOptions(get, &flags);
+  get->add_option("--columns", flags.columns, "Columns to return, as in a,b.c (default: all)");
+  get->add_option("--limit", flags.options.limit, "Most rows of each key")
+      ->check(CLI::NonNegativeNumber);
+  get->add_option("--offset", flags.options.offset, "Rows of each key to skip")
+      ->check(CLI::NonNegativeNumber);
+  get->add_flag("--no-coalesce", flags.no_coalesce, "One request a page: no gaps are bridged");
+  get->add_flag("--no-crc", flags.no_crc, "Do not check page checksums");
+  AddOutputOptions(get, common);
+  OnCommand(get, common, [=] { return RunGet(common, &flags); });
+
+  CLI::App* count = app->add_subcommand("count", "The number of rows of a key, from the index");
+  AddTableOptions(count, common);
+  AddKeyOptions(count, &flags);
+  AddOutputOptions(count, common);
+  OnCommand(count, common, [=] { return RunCount(common, &flags); });
+}
+
+}  // namespace grebe::cli

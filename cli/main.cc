@@ -1,0 +1,39 @@
+// The command line: a door that parses arguments, calls include/grebe and prints. It decides
+// nothing.
+#include <algorithm>
+#include <iostream>
+#include <string_view>
+
+#include "cli/command.h"
+#include "grebe/version.h"
+
+int main(int argc, char** argv) {
+  using namespace grebe::cli;
+  CLI::App app{"Grebe: point queries straight from a Parquet lake"};
+  app.name("grebe");
+  app.set_version_flag("--version", std::string("grebe ") + grebe::Version());
+  app.set_help_all_flag("--help-all", "Help of every command");
+  app.require_subcommand(1);
+  app.failure_message(CLI::FailureMessage::help);
+
+  Common common;
+  AddIndexCommands(&app, &common);
+  AddGetCommands(&app, &common);
+  AddInspectCommand(&app, &common);
+  AddBenchCommands(&app, &common);
+  AddCompletionCommand(&app, &common);
+
+  InstallInterruptHandler();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {   // --help, --version
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    if (std::find(argv, argv + argc, std::string_view("--json-errors")) != argv + argc) {
+      return ReportError(arrow::Status::Invalid(error.what()), /*json=*/true);
+    }
+    std::cerr << "grebe: " << error.what() << "\nTry 'grebe --help', or --help after a command.\n";
+    return kUsage;
+  }
+  return common.exit_code;
+}

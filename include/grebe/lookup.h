@@ -1,0 +1,88 @@
+// Looking rows up by key: exactly the rows of the indexed snapshot that hold the key, or a typed
+// error; never a wrong, missing or torn row.
+//
+// Cost of a Get with the index local or cached: ONE wave of range reads for just the pages the
+// rows lie in, however many keys, files and columns. Errors: Stale (a data file changed or
+// vanished since it was indexed), Corrupt, Transient, Permission, InvalidArgument.
+// Threads: an Index may be used by many threads at once.
+#pragma once
+
+#include <arrow/record_batch.h>
+#include <arrow/result.h>
+#include <arrow/type.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "grebe/explain.h"
+#include "grebe/index.h"
+
+namespace grebe {
+
+// Affects performance only.
+struct CacheOptions {
+  int64_t block_bytes_max = 256 << 20;         // index blocks and page maps (remote indexes)
+  int64_t dictionary_bytes_max = 512 << 20;    // decoded dictionaries
+  int64_t page_bytes_max = 256 << 20;          // decompressed pages
+};
+
+struct OpenOptions {
+  // Key columns that lookups will use: picks the index when ref.name is empty.
+  std::vector<std::string> key;
+  CacheOptions cache;
+};
+
+struct GetOptions {
+  std::vector<std::string> columns;   // dotted paths; empty: all. Order as given
+  int64_t offset = 0;                 // rows of each key to skip. Rows are ordered by file, then row
+  int64_t limit = -1;                 // rows of each key to return; negative: all
+  bool coalesce = true;               // bridge gaps that cost less than a request
+  bool verify_crc = true;             // check page CRCs where pages have one
+};
+
+struct GetResult {
+  // The rows of key 0, then of key 1, ...: one batch.
+  std::shared_ptr<arrow::RecordBatch> rows;
+  std::vector<int64_t> row_counts;    // per key, in the order asked
+  Explain explain;
+};
+
+struct CountResult {
+  std::vector<int64_t> counts;        // per key, in the order asked
+  Explain explain;
+};
+
+class Index {
+ public:
+  // Opens the newest version. Cost: one or two waves for the manifest, one for the fragments'
+  // heads when they are remote. Errors: NotFound when there is no such index.
+  static arrow::Result<std::shared_ptr<Index>> Open(const IndexRef& ref,
+                                                    const OpenOptions& options = {});
+  virtual ~Index() = default;
+
+  virtual const IndexDescription& description() const = 0;
+  // One field per key column: what keys are made of.
+  virtual const std::shared_ptr<arrow::Schema>& key_schema() const = 0;
+  // Every column a Get can return: the files' columns, then the partition columns.
+  virtual arrow::Result<std::shared_ptr<arrow::Schema>> row_schema() = 0;
+
+  // keys: one row per key; columns named as the key columns (any order), of any type that compares
+  // with them. A null is a key like any other. Absent keys have row count 0.
+  virtual arrow::Result<GetResult> Get(const arrow::RecordBatch& keys,
+                                       const GetOptions& options = {}) = 0;
+  // The number of rows of each key, from the index alone; keys of more than 64 bits (strings,
+  // composite keys) are compared in their key columns' pages, in one wave.
+  virtual arrow::Result<CountResult> Count(const arrow::RecordBatch& keys) = 0;
+
+  // One key given as text: ("user_id", "42"), ... ; see docs/reference/cli.md for the forms.
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> ParseKey(
+      const std::vector<std::pair<std::string, std::string>>& columns,
+      const std::vector<std::string>& null_columns = {}) const;
+  // Many keys: JSON lines ({"user_id": 42}) or CSV with a header.
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> ParseKeys(const std::string& text) const;
+};
+
+}  // namespace grebe

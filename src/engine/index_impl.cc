@@ -1,0 +1,406 @@
+// Index: opening, Get and Count. Everything else is done by the rooms it joins.
+#include <arrow/array/builder_primitive.h>
+#include <arrow/compute/api_vector.h>
+#include <arrow/compute/cast.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "base/clock.h"
+#include "engine/index_report.h"
+#include "engine/key_rows.h"
+#include "engine/table_context.h"
+#include "grebe/lookup.h"
+#include "index/index_view.h"
+#include "lookup/key_check.h"
+#include "lookup/row_fetch.h"
+#include "lookup/row_shape.h"
+
+namespace grebe {
+namespace {
+
+using engine::KeyRows;
+using engine::RowSet;
+
+class IndexImpl final : public Index {
+ public:
+  IndexImpl(engine::FoundIndex found, store::Location root, std::shared_ptr<index::IndexView> view,
+            std::vector<key::KeyType> key_types, const CacheOptions& cache, Explain open_cost)
+      : description_(engine::Describe(found.name, found.manifest)),
+        root_(std::move(root)),
+        view_(std::move(view)),
+        codec_(std::move(key_types)),
+        cache_(cache.dictionary_bytes_max, cache.page_bytes_max),
+        open_cost_(open_cost) {
+    arrow::FieldVector fields;
+    for (size_t i = 0; i < found.manifest.key.size(); ++i) {
+      key_names_.push_back(found.manifest.key[i].name);
+      fields.push_back(arrow::field(key_names_.back(), codec_.types()[i].value_type()));
+    }
+    key_schema_ = arrow::schema(std::move(fields));
+  }
+
+  // Partition types follow from the paths of all live files.
+  Status Init() {
+    std::vector<std::string_view> paths;
+    for (const auto& file : view_->files()) paths.push_back(file.path);
+    ARROW_ASSIGN_OR_RAISE(partitions_, table::InferPartitions(paths));
+    return Status::OK();
+  }
+
+  const IndexDescription& description() const override { return description_; }
+  const std::shared_ptr<arrow::Schema>& key_schema() const override { return key_schema_; }
+
+  Result<std::shared_ptr<arrow::Schema>> row_schema() override {
+    ARROW_ASSIGN_OR_RAISE(auto shape, ShapeOf({}));
+    return shape->schema();
+  }
+
+  Result<GetResult> Get(const arrow::RecordBatch& keys, const GetOptions& options) override {
+    if (options.offset < 0) return InvalidArgument("negative offset", "offset", options.offset);
+    Stopwatch watch;
+    GetResult result;
+    result.explain = TakeOpenCost();
+    const bool covered = IsCovered(options.columns);
+    ARROW_ASSIGN_OR_RAISE(auto asked, Probe(keys, covered, !covered, &result.explain));
+    ARROW_ASSIGN_OR_RAISE(auto shape, ShapeOf(options.columns));
+    if (covered) {
+      ARROW_RETURN_NOT_OK(GetCovered(asked, *shape, options, &result));
+    } else {
+      ARROW_RETURN_NOT_OK(GetFromPages(&asked, shape, options, &result));
+    }
+    result.explain.rows = result.rows->num_rows();
+    result.explain.stage_us.total = watch.TotalUs() + result.explain.stage_us.open;
+    return result;
+  }
+
+  Result<CountResult> Count(const arrow::RecordBatch& keys) override {
+    Stopwatch watch;
+    CountResult result;
+    result.explain = TakeOpenCost();
+    const bool may_verify = !codec_.is_word();
+    ARROW_ASSIGN_OR_RAISE(auto asked, Probe(keys, false, may_verify, &result.explain));
+    const bool all_exact = std::all_of(asked.keys.begin(), asked.keys.end(),
+                                       [](const KeyRows& key) { return key.exact; });
+    if (!all_exact) {
+      ARROW_RETURN_NOT_OK(VerifyCandidates(&asked, FetchOptionsOf({}), &result.explain));
+    }
+    for (const KeyRows& key : asked.keys) result.counts.push_back(key.row_count());
+    for (int64_t count : result.counts) result.explain.rows += count;
+    result.explain.stage_us.total = watch.TotalUs() + result.explain.stage_us.open;
+    return result;
+  }
+
+ private:
+  // The keys asked for, in canonical form, and where their rows are.
+  struct Asked {
+    key::EncodedKeys encoded;
+    std::vector<KeyRows> keys;
+  };
+
+  // The cost of opening is told once, in the first call's record.
+  Explain TakeOpenCost() {
+    std::lock_guard lock(mutex_);
+    return std::exchange(open_cost_, {});
+  }
+
+  lookup::FetchOptions FetchOptionsOf(const GetOptions& options) {
+    lookup::FetchOptions out;
+    out.cache = &cache_;
+    out.coalesce = options.coalesce;
+    out.verify_crc = options.verify_crc;
+    return out;
+  }
+
+  // Resolved columns are kept: services ask for the same ones again and again.
+  Result<std::shared_ptr<const lookup::RowShape>> ShapeOf(const std::vector<std::string>& columns) {
+    std::lock_guard lock(mutex_);
+    auto& shape = shapes_[columns];
+    if (shape == nullptr) {
+      lookup::RowShape::Schemas schemas;
+      for (const auto& file : view_->files()) {
+        const bool seen = std::any_of(schemas.begin(), schemas.end(),
+                                      [&](const auto& s) { return s == file.schema; });
+        if (!seen) schemas.push_back(file.schema);
+      }
+      auto made = lookup::RowShape::Make(schemas, partitions_, columns);
+      if (!made.ok()) {
+        shapes_.erase(columns);
+        return made.status();
+      }
+      if (shapes_.size() > kShapesMax) {
+        auto keep = *std::move(made);
+        shapes_.clear();
+        shapes_[columns] = keep;
+        return keep;
+      }
+      shape = *std::move(made);
+    }
+    return shape;
+  }
+
+  bool IsCovered(const std::vector<std::string>& columns) const {
+    const auto& manifest = view_->manifest();
+    if (manifest.covering.empty() || columns.empty()) return false;
+    return std::all_of(columns.begin(), columns.end(), [&](const std::string& column) {
+      const auto& covering = manifest.covering;
+      return std::find(covering.begin(), covering.end(), column) != covering.end() ||
+             std::find(key_names_.begin(), key_names_.end(), column) != key_names_.end();
+    });
+  }
+
+  Result<Asked> Probe(const arrow::RecordBatch& keys, bool covering, bool page_maps,
+                      Explain* explain) {
+    Stopwatch watch;
+    arrow::ArrayVector columns;
+    for (const std::string& name : key_names_) {
+      auto column = keys.GetColumnByName(name);
+      if (column == nullptr) return InvalidArgument("a key column is missing", "column", name);
+      columns.push_back(std::move(column));
+    }
+    Asked asked;
+    std::vector<bool> absent;
+    ARROW_RETURN_NOT_OK(codec_.EncodeQuery(columns, &asked.encoded, &absent));
+    index::ProbeCounters counters;
+    ARROW_ASSIGN_OR_RAISE(auto found,
+                          view_->Find(asked.encoded, {covering, page_maps}, &counters));
+    for (size_t i = 0; i < found.size(); ++i) {
+      KeyRows rows;
+      if (!absent[i]) {
+        rows.runs = std::move(found[i].runs);
+        rows.exact = found[i].exact;
+        rows.covering = std::move(found[i].covering);
+      }
+      asked.keys.push_back(std::move(rows));
+    }
+    explain->waves += counters.waves;
+    explain->requests += counters.requests;
+    explain->bytes_read += counters.bytes_read;
+    explain->fragments_probed += counters.fragments_probed;
+    explain->postings += counters.postings;
+    explain->cache_hits += counters.block_cache_hits;
+    explain->stage_us.probe += watch.LapUs();
+    return asked;
+  }
+
+  // Whether the columns that are read anyway hold the whole key, so that comparing it is free.
+  bool ReadsKey(const arrow::Schema& schema) const {
+    return std::all_of(key_names_.begin(), key_names_.end(), [&](const std::string& name) {
+      return schema.GetFieldIndex(name) >= 0;
+    });
+  }
+
+  Status GetFromPages(Asked* asked, std::shared_ptr<const lookup::RowShape> shape,
+                      const GetOptions& options, GetResult* result) {
+    const bool all_exact = std::all_of(asked->keys.begin(), asked->keys.end(),
+                                       [](const KeyRows& key) { return key.exact; });
+    const bool windowed = options.offset > 0 || options.limit >= 0;
+    std::shared_ptr<const lookup::RowShape> wide = shape;
+    if (!all_exact && !options.columns.empty() && !ReadsKey(*shape->schema())) {
+      std::vector<std::string> with_key = options.columns;
+      with_key.insert(with_key.end(), key_names_.begin(), key_names_.end());
+      ARROW_ASSIGN_OR_RAISE(wide, ShapeOf(with_key));
+    }
+    ARROW_ASSIGN_OR_RAISE(auto key_shape, ShapeOf(key_names_));
+    const lookup::FetchOptions fetch = FetchOptionsOf(options);
+
+    std::vector<KeyRows> wanted, skipped;
+    for (const KeyRows& key : asked->keys) {
+      wanted.push_back(key.Window(options.offset, options.limit));
+      skipped.push_back(key.exact ? KeyRows{} : key.Window(0, options.offset));
+    }
+    const RowSet rows(wanted), skipped_rows(skipped);
+    std::vector<lookup::FetchPart> parts = {{wide.get(), rows.files()}};
+    if (!skipped_rows.empty()) parts.push_back({key_shape.get(), skipped_rows.files()});
+    ARROW_ASSIGN_OR_RAISE(auto batches, lookup::FetchRows(*view_, *root_.store, parts, fetch,
+                                                          &result->explain));
+    std::shared_ptr<arrow::RecordBatch> batch = batches[0];
+
+    if (ReadsKey(*batch->schema()) || !all_exact) {
+      int64_t rejected = 0;
+      ARROW_RETURN_NOT_OK(RejectOthers(*asked, *batch, rows, &wanted, &rejected, &result->explain));
+      if (!skipped_rows.empty()) {
+        ARROW_RETURN_NOT_OK(RejectOthers(*asked, *batches[1], skipped_rows, &skipped, &rejected,
+                                         &result->explain));
+      }
+      if (rejected > 0 && windowed) {
+        // A fingerprint matched another key's rows, so the window is off: find the true rows of
+        // these keys in a further wave (about once in 60,000 lookups of long keys).
+        ARROW_RETURN_NOT_OK(VerifyCandidates(asked, fetch, &result->explain));
+        return GetFromPages(asked, std::move(shape), options, result);
+      }
+    }
+    return TakeRows(rows, wanted, *shape, batch, result);
+  }
+
+  // Drops from keys the rows whose key is another one. For an exact key that is damage.
+  Status RejectOthers(const Asked& asked, const arrow::RecordBatch& batch, const RowSet& rows,
+                      std::vector<KeyRows>* keys, int64_t* rejected, Explain* explain) const {
+    key::EncodedKeys held;
+    std::vector<bool> absent;
+    ARROW_RETURN_NOT_OK(lookup::EncodeRowKeys(codec_, key_names_, batch, &held, &absent));
+    for (size_t i = 0; i < keys->size(); ++i) {
+      KeyRows& key = (*keys)[i];
+      std::vector<index::FoundRun> kept;
+      for (const index::FoundRun& run : key.runs) {
+        const int64_t first = rows.PositionOf(run.file, run.first_row);
+        for (int64_t r = 0; r < run.row_count; ++r) {
+          ++explain->verified_rows;
+          const int64_t at = first + r;
+          if (!absent[at] && lookup::SameKey(held, at, asked.encoded, static_cast<int64_t>(i))) {
+            engine::AppendRow(run.file, RowIndex{run.first_row.value + r}, &kept);
+            continue;
+          }
+          if (asked.keys[i].exact) {
+            return Corrupt("a row does not hold the key that the index says", "file",
+                           view_->files()[run.file].path, "row", run.first_row.value + r);
+          }
+          ++*rejected;
+          ++explain->rejected_rows;
+        }
+      }
+      key.runs = std::move(kept);
+    }
+    return Status::OK();
+  }
+
+  // Reads the key columns of every candidate of the inexact keys and keeps the true rows.
+  Status VerifyCandidates(Asked* asked, const lookup::FetchOptions& fetch, Explain* explain) {
+    std::vector<KeyRows> candidates;
+    for (const KeyRows& key : asked->keys) candidates.push_back(key.exact ? KeyRows{} : key);
+    const RowSet rows(candidates);
+    if (!rows.empty()) {
+      ARROW_ASSIGN_OR_RAISE(auto shape, ShapeOf(key_names_));
+      const lookup::FetchPart part{shape.get(), rows.files()};
+      ARROW_ASSIGN_OR_RAISE(auto batches, lookup::FetchRows(*view_, *root_.store,
+                                                            std::span(&part, 1), fetch, explain));
+      int64_t rejected = 0;
+      ARROW_RETURN_NOT_OK(
+          RejectOthers(*asked, *batches[0], rows, &candidates, &rejected, explain));
+    }
+    for (size_t i = 0; i < asked->keys.size(); ++i) {
+      if (asked->keys[i].exact) continue;
+      asked->keys[i].runs = std::move(candidates[i].runs);
+      asked->keys[i].exact = true;
+    }
+    return Status::OK();
+  }
+
+  // The answer's rows out of the rows read: each key's, in order, only the asked columns.
+  static Status TakeRows(const RowSet& rows, const std::vector<KeyRows>& keys,
+                         const lookup::RowShape& shape, std::shared_ptr<arrow::RecordBatch> batch,
+                         GetResult* result) {
+    if (batch->num_columns() != shape.schema()->num_fields()) {
+      arrow::ArrayVector columns;
+      for (const auto& field : shape.schema()->fields()) {
+        columns.push_back(batch->GetColumnByName(field->name()));
+      }
+      batch = arrow::RecordBatch::Make(shape.schema(), batch->num_rows(), std::move(columns));
+    }
+    std::vector<int64_t> positions;
+    for (const KeyRows& key : keys) {
+      result->row_counts.push_back(key.row_count());
+      for (const index::FoundRun& run : key.runs) {
+        const int64_t first = rows.PositionOf(run.file, run.first_row);
+        for (int64_t r = 0; r < run.row_count; ++r) positions.push_back(first + r);
+      }
+    }
+    ARROW_ASSIGN_OR_RAISE(result->rows, engine::TakePositions(batch, positions));
+    return Status::OK();
+  }
+
+  // Everything asked for is in the index: no storage is read.
+  Status GetCovered(const Asked& asked, const lookup::RowShape& shape, const GetOptions& options,
+                    GetResult* result) {
+    arrow::RecordBatchVector batches;
+    ARROW_ASSIGN_OR_RAISE(auto empty, arrow::RecordBatch::MakeEmpty(shape.schema()));
+    batches.push_back(empty);
+    for (size_t i = 0; i < asked.keys.size(); ++i) {
+      const KeyRows& key = asked.keys[i];
+      result->row_counts.push_back(0);
+      if (key.covering == nullptr) continue;
+      key::EncodedKeys held;
+      std::vector<bool> absent;
+      ARROW_RETURN_NOT_OK(lookup::EncodeRowKeys(codec_, key_names_, *key.covering, &held, &absent));
+      std::vector<int64_t> positions;
+      for (int64_t row = 0; row < key.covering->num_rows(); ++row) {
+        ++result->explain.verified_rows;
+        if (!absent[row] && lookup::SameKey(held, row, asked.encoded, static_cast<int64_t>(i))) {
+          positions.push_back(row);
+        } else if (key.exact) {
+          return Corrupt("a covering row does not hold the key that the index says");
+        } else {
+          ++result->explain.rejected_rows;
+        }
+      }
+      const int64_t total = static_cast<int64_t>(positions.size());
+      const int64_t begin = std::min(options.offset, total);
+      const int64_t end = options.limit < 0 ? total : std::min(total, begin + options.limit);
+      positions = {positions.begin() + begin, positions.begin() + end};
+      ARROW_ASSIGN_OR_RAISE(auto taken, engine::TakePositions(key.covering, positions));
+      ARROW_ASSIGN_OR_RAISE(auto conformed, ConformCovering(*taken, *shape.schema()));
+      batches.push_back(std::move(conformed));
+      result->row_counts.back() = end - begin;
+    }
+    ARROW_ASSIGN_OR_RAISE(result->rows, arrow::ConcatenateRecordBatches(batches));
+    return Status::OK();
+  }
+
+  static Result<std::shared_ptr<arrow::RecordBatch>> ConformCovering(const arrow::RecordBatch& rows,
+                                                                     const arrow::Schema& schema) {
+    arrow::ArrayVector columns;
+    for (const auto& field : schema.fields()) {
+      auto column = rows.GetColumnByName(field->name());
+      if (column == nullptr) return Internal("covering column is missing", "column", field->name());
+      if (!column->type()->Equals(*field->type())) {
+        ARROW_ASSIGN_OR_RAISE(column, arrow::compute::Cast(*column, field->type()));
+      }
+      columns.push_back(std::move(column));
+    }
+    return arrow::RecordBatch::Make(std::make_shared<arrow::Schema>(schema), rows.num_rows(),
+                                    std::move(columns));
+  }
+
+  static constexpr size_t kShapesMax = 64;
+
+  const IndexDescription description_;
+  const store::Location root_;
+  const std::shared_ptr<index::IndexView> view_;
+  const key::KeyCodec codec_;
+  pq::DecodeCache cache_;
+  std::vector<std::string> key_names_;
+  std::shared_ptr<arrow::Schema> key_schema_;
+  table::PartitionScheme partitions_;
+
+  std::mutex mutex_;
+  Explain open_cost_;
+  std::map<std::vector<std::string>, std::shared_ptr<const lookup::RowShape>> shapes_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<Index>> Index::Open(const IndexRef& ref, const OpenOptions& options) {
+  Stopwatch watch;
+  ARROW_ASSIGN_OR_RAISE(engine::TableContext context, engine::ResolveTable(ref));
+  ARROW_ASSIGN_OR_RAISE(auto found, engine::FindIndex(context, ref.name, options.key));
+  store::Location root = engine::DataRoot(context, found.manifest);
+  index::ViewOptions view_options;
+  view_options.block_cache_bytes_max = options.cache.block_bytes_max;
+  ARROW_ASSIGN_OR_RAISE(
+      auto view, index::IndexView::Open(root, engine::IndexFolder(context, found.name),
+                                        found.manifest, view_options));
+  std::vector<key::KeyType> types;
+  for (const auto& column : found.manifest.key) {
+    ARROW_ASSIGN_OR_RAISE(auto type, key::KeyType::Parse(column.type));
+    types.push_back(type);
+  }
+  Explain open_cost;
+  open_cost.stage_us.open = watch.TotalUs();
+  auto index = std::make_shared<IndexImpl>(std::move(found), std::move(root), std::move(view),
+                                           std::move(types), options.cache, open_cost);
+  ARROW_RETURN_NOT_OK(index->Init());
+  return index;
+}
+
+}  // namespace grebe
