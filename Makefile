@@ -5,6 +5,7 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 CTEST_ARGS ?=
 DEMO_ARGS ?=
+BENCH_ARGS ?=
 FUZZ_SECONDS ?= 60
 
 CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
@@ -68,11 +69,11 @@ fuzz:  ## each fuzz program for FUZZ_SECONDS (60) seconds
 	cmake --build build/fuzz -j $(JOBS) --target grebe_fuzz
 	fuzz/run.sh $(FUZZ_SECONDS)
 
-bench:  ## build the benchmarks and fetch the peers; see BENCHMARKS.md for what to run
-	tools/setup.sh build bench
+bench:  ## compare lookups with the peers, local and on S3 (BENCH_ARGS="--tiny" for a taste)
+	tools/setup.sh build test bench
 	cmake --preset release
 	cmake --build build/release -j $(JOBS)
-	@echo "bench: built; BENCHMARKS.md lists the commands"
+	.venv/bin/python bench/run.py $(BENCH_ARGS)
 
 install: build  ## install command, library, headers and CMake package under PREFIX
 	cmake --build build/release -j $(JOBS) --target grebe

