@@ -1,5 +1,5 @@
 // One version of an index, opened for reading: probes all fragments in one wave.
-// Threads: safe.
+// docs/format/index.md tells the waves of a lookup. Threads: safe.
 #pragma once
 
 #include <memory>
@@ -16,12 +16,25 @@
 
 namespace grebe::index {
 
+class BlockCache;
+
 struct ViewOptions {
-  // Fragment blocks and page maps kept in memory (remote stores; local fragments are mapped).
+  // Fragment blocks kept in memory (remote stores; local fragments are mapped). Raise it when
+  // lookups that come back to the same keys' blocks read them again.
   int64_t block_cache_bytes_max = 256 << 20;
   // Page maps of a fragment are loaded whole, in the probe's wave, up to this size; beyond it only
   // the maps of the files found, in a wave of their own.
   int64_t page_maps_eager_bytes_max = 64 << 20;
+  // Page maps kept in memory. Raise it when one lookup's files need more.
+  int64_t page_map_bytes_max = 256 << 20;
+  // A remote fragment of at most this size is read whole when the view opens, in the same request
+  // as its head: probing it then needs no wave. 0: never.
+  int64_t whole_fragment_bytes_max = 64 << 10;
+  // Filters over many fragments in memory (built by the lookups themselves, little by little),
+  // so that one with 1,000 fragments probes few. 0: none.
+  int64_t filter_bytes_max = 64 << 20;
+  // Shared by several views (versions of one index, several indexes); null: one of its own.
+  std::shared_ptr<BlockCache> block_cache;
 };
 
 // A data file as the view knows it, over all fragments.
@@ -39,9 +52,13 @@ struct FoundRun {
   int64_t row_count = 0;
 };
 
+// What a Find did; it adds to them. All zero but fragments_probed and postings when everything was
+// in memory.
 struct ProbeCounters {
   int64_t waves = 0, requests = 0, bytes_read = 0;
-  int64_t fragments_probed = 0, postings = 0, block_cache_hits = 0;
+  int64_t fragments_probed = 0;    // looked into; not those that surely lack the keys
+  int64_t postings = 0;            // runs found, of live files
+  int64_t block_cache_hits = 0;    // ranges that a request would otherwise have been needed for
 };
 
 struct FoundRows {
@@ -55,7 +72,9 @@ struct FoundRows {
 class IndexView {
  public:
   // table: where data files are; index_folder: where the index is. Cost: one wave (the heads of
-  // all fragments). Local fragments are mapped, no wave.
+  // all fragments). Local fragments are mapped, no wave. Errors: Corrupt (a fragment that is not
+  // the one the manifest means, a file in two fragments), NotFound (a fragment that a newer
+  // version no longer needs was removed: read the manifest again), the store's.
   static Result<std::shared_ptr<IndexView>> Open(const store::Location& table,
                                                  const store::Location& index_folder,
                                                  Manifest manifest, const ViewOptions& options);
@@ -64,9 +83,12 @@ class IndexView {
   virtual const Manifest& manifest() const = 0;
   virtual const std::vector<ViewFile>& files() const = 0;   // live files only, sorted by path
 
-  // Finds many keys. found[i] answers key i. Cost: no wave when blocks and page maps are cached or
-  // mapped, else exactly one; at most one range read per (fragment, key) plus one per fragment
-  // for page maps.
+  // Finds many keys. found[i] answers key i; equal keys get equal answers. Cost: no wave when
+  // blocks and page maps are cached or mapped, else exactly one; at most one range read per
+  // (fragment, key) plus one per fragment for page maps (two with covering), equal ranges once.
+  // One wave more when a fragment's page maps exceed page_maps_eager_bytes_max: one range read
+  // per found file. counters may be null. Errors: Corrupt, InvalidArgument (keys of the wrong
+  // form), NotFound (as Open), the store's; never part of an answer.
   struct FindOptions {
     bool covering = false;
     bool page_maps = true;   // false (count): do not load page maps
@@ -75,7 +97,8 @@ class IndexView {
                                               const FindOptions& options,
                                               ProbeCounters* counters) = 0;
 
-  // The page map of a file (loaded by Find). Errors: Corrupt.
+  // The page map of a file, loaded by the Find that found it. Costs a range read when it was not,
+  // or when it had to make room meanwhile. Errors: Corrupt, as Find.
   virtual Result<std::shared_ptr<const pq::PageMap>> page_map(uint32_t file) = 0;
 };
 

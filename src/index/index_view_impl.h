@@ -1,0 +1,45 @@
+// The view's body. Private to this room.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "index/block_cache.h"
+#include "index/index_view.h"
+#include "index/opened_fragment.h"
+#include "index/page_map_shelf.h"
+
+namespace grebe::index {
+
+class IndexViewImpl final : public IndexView {
+ public:
+  IndexViewImpl(Manifest manifest, std::shared_ptr<store::Store> store,
+                std::vector<OpenedFragment> fragments, std::vector<ViewFile> files,
+                std::vector<PageMapShelf::Origin> origins, std::shared_ptr<BlockCache> cache,
+                const ViewOptions& options)
+      : manifest_(std::move(manifest)),
+        store_(std::move(store)),
+        fragments_(std::move(fragments)),
+        files_(std::move(files)),
+        cache_(std::move(cache)),
+        shelf_(fragments_, std::move(origins), options) {}
+
+  const Manifest& manifest() const override { return manifest_; }
+  const std::vector<ViewFile>& files() const override { return files_; }
+  Result<std::vector<FoundRows>> Find(const key::EncodedKeys& keys, const FindOptions& options,
+                                      ProbeCounters* counters) override;
+  Result<std::shared_ptr<const pq::PageMap>> page_map(uint32_t file) override;
+
+ private:
+  class Finder;   // one call of Find: index_view_find.cc
+
+  const Manifest manifest_;
+  const std::shared_ptr<store::Store> store_;
+  const std::vector<OpenedFragment> fragments_;
+  const std::vector<ViewFile> files_;
+  const std::shared_ptr<BlockCache> cache_;
+  PageMapShelf shelf_;
+};
+
+}  // namespace grebe::index
