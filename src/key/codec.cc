@@ -1,6 +1,3 @@
-#include <arrow/array/builder_base.h>
-#include <arrow/builder.h>
-
 #include <cstring>
 #include <utility>
 
@@ -138,69 +135,6 @@ void MarkAbsent(std::span<const Column> columns, int64_t count, std::vector<bool
   }
 }
 
-// Copies the rows of `from` (in order) to rows `rows` of `to`.
-void Scatter(Column from, const std::vector<size_t>& rows, size_t count, Column* to,
-             std::vector<std::shared_ptr<const void>>* held) {
-  held->push_back(from.held);
-  held->push_back(from.arena);
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const size_t row = rows[i];
-    if (!from.nulls.empty() && from.nulls[i]) {
-      if (to->nulls.empty()) to->nulls.resize(count, 0);
-      to->nulls[row] = 1;
-    }
-    if (!from.bad.empty() && from.bad[i]) {
-      if (to->bad.empty()) to->bad.resize(count, 0);
-      to->bad[row] = 1;
-    }
-    if (from.is_word) {
-      to->words[row] = from.words[i];
-    } else {
-      to->payloads[row] = from.payloads[i];
-    }
-  }
-}
-
-// One column of texts. Values that need types of their own are converted in groups of one type.
-Result<Column> TextColumn(const KeyType& type, const std::vector<std::optional<std::string>>& texts,
-                          std::vector<std::shared_ptr<const void>>* held) {
-  struct Group {
-    std::unique_ptr<arrow::ArrayBuilder> builder;
-    std::shared_ptr<arrow::DataType> type;
-    std::vector<size_t> rows;
-  };
-  const std::shared_ptr<arrow::DataType> value_type = type.value_type();
-  std::vector<Group> groups;
-  Column column;
-  column.is_word = type.fits_word();
-  (column.is_word ? column.words.resize(texts.size()) : column.payloads.resize(texts.size()));
-  for (size_t row = 0; row < texts.size(); ++row) {
-    if (!texts[row]) {
-      if (column.nulls.empty()) column.nulls.resize(texts.size(), 0);
-      column.nulls[row] = 1;
-      continue;
-    }
-    auto parsed = ParseValue(*value_type, *texts[row]);
-    if (!parsed.ok()) return AddContext(parsed.status(), "row", std::to_string(row));
-    const arrow::Scalar& scalar = **parsed;
-    size_t g = 0;
-    while (g < groups.size() && !groups[g].type->Equals(*scalar.type)) ++g;
-    if (g == groups.size()) {
-      groups.emplace_back();
-      groups[g].type = scalar.type;
-      ARROW_ASSIGN_OR_RAISE(groups[g].builder, arrow::MakeBuilder(scalar.type));
-    }
-    ARROW_RETURN_NOT_OK(groups[g].builder->AppendScalar(scalar));
-    groups[g].rows.push_back(row);
-  }
-  for (Group& group : groups) {
-    ARROW_ASSIGN_OR_RAISE(const std::shared_ptr<arrow::Array> array, group.builder->Finish());
-    ARROW_ASSIGN_OR_RAISE(Column part, internal::EncodeColumn(type, array, true));
-    Scatter(std::move(part), group.rows, texts.size(), &column, held);
-  }
-  return column;
-}
-
 }  // namespace
 
 KeyCodec::KeyCodec(std::vector<KeyType> types) : types_(std::move(types)) {}
@@ -232,27 +166,6 @@ Status KeyCodec::EncodeQuery(std::span<const std::shared_ptr<arrow::Array>> arra
                              EncodedKeys* out, std::vector<bool>* absent) const {
   ARROW_ASSIGN_OR_RAISE(std::vector<Column> columns, EncodeColumns(types_, arrays, true));
   const int64_t count = arrays[0]->length();
-  MarkAbsent(columns, count, absent);
-  Assemble(std::move(columns), is_word(), count, out);
-  return Status::OK();
-}
-
-Status KeyCodec::EncodeText(std::span<const std::vector<std::optional<std::string>>> texts,
-                            EncodedKeys* out, std::vector<bool>* absent) const {
-  if (types_.empty() || texts.size() != types_.size()) {
-    return InvalidArgument("wrong number of key columns", "expected", types_.size(), "got",
-                           texts.size());
-  }
-  std::vector<std::shared_ptr<const void>> held;
-  std::vector<Column> columns;
-  for (size_t c = 0; c < types_.size(); ++c) {
-    if (texts[c].size() != texts[0].size()) {
-      return InvalidArgument("key columns of unequal lengths", "column", c);
-    }
-    ARROW_ASSIGN_OR_RAISE(Column column, TextColumn(types_[c], texts[c], &held));
-    columns.push_back(std::move(column));
-  }
-  const auto count = static_cast<int64_t>(texts[0].size());
   MarkAbsent(columns, count, absent);
   Assemble(std::move(columns), is_word(), count, out);
   return Status::OK();

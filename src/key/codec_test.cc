@@ -205,7 +205,8 @@ TEST(CodecTest, InstantsAreEqualAcrossUnitsAndZones) {
       {-9223372037, 145224192}, {-9223372037, 145224000}, {9223372036854, 775000000}};
   for (int i = 0; i < 2000; ++i) {
     const int64_t seconds = static_cast<int64_t>(rng.Next()) >> rng.Below(63);
-    const int64_t grain = int64_t{1000} * (rng.Chance(0.5) ? 1000 : 1) * (rng.Chance(0.3) ? 1000 : 1);
+    int64_t grain = 1000;
+    for (const double chance : {0.5, 0.3}) grain *= rng.Chance(chance) ? 1000 : 1;
     instants.emplace_back(seconds, static_cast<int64_t>(rng.Below(1000000000)) / grain * grain);
   }
   for (const auto& [seconds, nanoseconds] : instants) {
@@ -213,7 +214,8 @@ TEST(CodecTest, InstantsAreEqualAcrossUnitsAndZones) {
     for (int unit = 0; unit < 4; ++unit) {
       const int64_t per_unit = kPerSecond[3] / kPerSecond[unit];
       if (nanoseconds % per_unit != 0) continue;
-      const __int128 value = static_cast<__int128>(seconds) * kPerSecond[unit] + nanoseconds / per_unit;
+      const __int128 value =
+          static_cast<__int128>(seconds) * kPerSecond[unit] + nanoseconds / per_unit;
       if (value != static_cast<int64_t>(value)) continue;
       for (const char* zone : {"", "UTC", "America/New_York"}) {
         const auto type = arrow::timestamp(static_cast<arrow::TimeUnit::type>(unit), zone);
@@ -246,14 +248,18 @@ TEST(CodecTest, TimesAndDatesAreEqualAcrossPhysicalForms) {
   std::vector<Sample> times, dates;
   for (const int64_t seconds : {0, 1, 3599, 86399}) {
     const std::string identity = std::to_string(seconds);
-    times.push_back({identity, One(std::make_shared<arrow::Time32Scalar>(
-                                   static_cast<int32_t>(seconds), arrow::time32(arrow::TimeUnit::SECOND)))});
-    times.push_back({identity, One(std::make_shared<arrow::Time32Scalar>(
-                                   static_cast<int32_t>(seconds * 1000), arrow::time32(arrow::TimeUnit::MILLI)))});
-    times.push_back({identity, One(std::make_shared<arrow::Time64Scalar>(
-                                   seconds * 1000000, arrow::time64(arrow::TimeUnit::MICRO)))});
-    times.push_back({identity, One(std::make_shared<arrow::Time64Scalar>(
-                                   seconds * 1000000000, arrow::time64(arrow::TimeUnit::NANO)))});
+    const auto narrow = [&](int64_t value, arrow::TimeUnit::type unit) {
+      times.push_back({identity, One(std::make_shared<arrow::Time32Scalar>(
+                                     static_cast<int32_t>(value), arrow::time32(unit)))});
+    };
+    const auto wide = [&](int64_t value, arrow::TimeUnit::type unit) {
+      times.push_back(
+          {identity, One(std::make_shared<arrow::Time64Scalar>(value, arrow::time64(unit)))});
+    };
+    narrow(seconds, arrow::TimeUnit::SECOND);
+    narrow(seconds * 1000, arrow::TimeUnit::MILLI);
+    wide(seconds * 1000000, arrow::TimeUnit::MICRO);
+    wide(seconds * 1000000000, arrow::TimeUnit::NANO);
   }
   CheckEqualIffEqual(Named("time(ns)"), times);
   for (const int64_t days : {0, 1, -1, 19782, -719164, INT32_MAX, INT32_MIN}) {
@@ -263,7 +269,8 @@ TEST(CodecTest, TimesAndDatesAreEqualAcrossPhysicalForms) {
                      One(std::make_shared<arrow::Date64Scalar>(days * 86400000))});
   }
   CheckEqualIffEqual(Named("date"), dates);
-  EXPECT_TRUE(Form(Named("date"), One(std::make_shared<arrow::Date64Scalar>(1))).starts_with("error"));
+  EXPECT_TRUE(Form(Named("date"), One(std::make_shared<arrow::Date64Scalar>(1)))
+                  .starts_with("error"));
 }
 
 TEST(CodecTest, FloatsAreEqualAcrossWidths) {
@@ -472,7 +479,8 @@ TEST(CodecTest, QueriesThatNoRowCanHaveAreAbsent) {
   const auto dec = [](const char* text) -> std::shared_ptr<arrow::Scalar> {
     arrow::Decimal256 value;
     int32_t precision = 0, scale = 0;
-    EXPECT_TRUE(arrow::Decimal256::FromString(std::string_view(text), &value, &precision, &scale).ok());
+    EXPECT_TRUE(
+        arrow::Decimal256::FromString(std::string_view(text), &value, &precision, &scale).ok());
     return std::make_shared<arrow::Decimal256Scalar>(value, arrow::decimal256(76, scale));
   };
   const std::vector<QueryCase> cases = {
@@ -501,7 +509,8 @@ TEST(CodecTest, QueriesThatNoRowCanHaveAreAbsent) {
       {"decimal64(2)", f64(0.1), true, nullptr},   // the double is not 0.1
       {"decimal64(2)", i64(INT64_MAX), true, nullptr},
       {"decimal", f64(0.5), false, dec("0.5")},
-      {"decimal", f64(0x1p250), false, dec("1809251394333065553493296640760748560207343510400633813116524750123642650624")},
+      {"decimal", f64(0x1p250), false,
+       dec("1809251394333065553493296640760748560207343510400633813116524750123642650624")},
       {"decimal", f64(1e300), true, nullptr},
       {"decimal", f64(5e-324), true, nullptr},
       {"float", i64(7), false, f64(7)},
@@ -533,7 +542,8 @@ TEST(CodecTest, OneAbsentPartMakesACompositeKeyAbsent) {
   ASSERT_TRUE(b.AppendValues({1, 1, 2.5}).ok());
   EncodedKeys keys;
   std::vector<bool> absent;
-  ASSERT_TRUE(codec.EncodeQuery(std::vector<ArrayPtr>{*a.Finish(), *b.Finish()}, &keys, &absent).ok());
+  const std::vector<ArrayPtr> columns = {*a.Finish(), *b.Finish()};
+  ASSERT_TRUE(codec.EncodeQuery(columns, &keys, &absent).ok());
   EXPECT_EQ(absent, (std::vector<bool>{false, true, true}));
 }
 
@@ -548,12 +558,13 @@ TEST(CodecTest, WrongColumnsAreErrors) {
   EXPECT_TRUE(IsKind(pair.Encode(std::vector<ArrayPtr>{one}, &keys), ErrorKind::kInvalidArgument));
   EXPECT_TRUE(IsKind(pair.Encode(std::vector<ArrayPtr>{one, two}, &keys),
                      ErrorKind::kInvalidArgument));
-  EXPECT_TRUE(IsKind(pair.Encode(std::vector<ArrayPtr>{one, text}, &keys), ErrorKind::kUnsupported));
+  EXPECT_TRUE(IsKind(pair.Encode(std::vector<ArrayPtr>{one, text}, &keys),
+                     ErrorKind::kUnsupported));
   EXPECT_TRUE(IsKind(pair.EncodeQuery(std::vector<ArrayPtr>{one, text}, &keys, &absent),
                      ErrorKind::kUnsupported));
   // Numbers of another kind are for queries only: a double column is no int column.
-  EXPECT_TRUE(IsKind(KeyCodec({Named("int")}).Encode(
-                         std::vector<ArrayPtr>{One(std::make_shared<arrow::DoubleScalar>(1))}, &keys),
+  const ArrayPtr real = One(std::make_shared<arrow::DoubleScalar>(1));
+  EXPECT_TRUE(IsKind(KeyCodec({Named("int")}).Encode(std::vector<ArrayPtr>{real}, &keys),
                      ErrorKind::kUnsupported));
 }
 

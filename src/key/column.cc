@@ -326,6 +326,37 @@ void EncodeDates(const arrow::Array& array, Column* column) {
   });
 }
 
+// Queries only: decimals as seconds since 1970.
+Status EncodeSeconds(const KeyType& type, const arrow::Array& array, Column* column) {
+  constexpr int32_t kDigits[] = {0, 3, 6, 9};
+  column->is_word = type.kind == kTimestamp;
+  std::string arena;
+  std::vector<size_t> ends(static_cast<size_t>(array.length()));
+  (column->is_word ? column->words.resize(ends.size()) : column->payloads.resize(ends.size()));
+  ARROW_RETURN_NOT_OK(VisitNumbers(array, [&](auto value_of, int32_t scale) {
+    for (int64_t i = 0; i < array.length(); ++i) {
+      ends[i] = arena.size();
+      if (!column->nulls.empty() && column->nulls[i]) continue;
+      const std::optional<Number> number = ToNumber(value_of(i), scale);
+      const auto units = number && column->is_word ? ToInt64(*number, kDigits[type.param])
+                                                   : std::optional<int64_t>();
+      const auto parts = number && !column->is_word ? ToSeconds(*number)
+                                                    : std::optional<std::pair<int64_t, uint32_t>>();
+      if (units) {
+        column->words[i] = static_cast<uint64_t>(*units);
+      } else if (parts) {
+        PutFixed<int64_t>(&arena, parts->first);
+        PutFixed<uint32_t>(&arena, parts->second);
+        ends[i] = arena.size();
+      } else {
+        MarkBad(column, i);
+      }
+    }
+  }));
+  if (!column->is_word) AdoptArena(std::move(arena), ends, column);
+  return Status::OK();
+}
+
 // Time, timestamp, duration: from the array's unit to the key's.
 void EncodeUnits(const KeyType& type, int unit, const arrow::Array& array, Column* column) {
   const bool narrow = array.type_id() == arrow::Type::TIME32;
@@ -415,6 +446,7 @@ Result<Column> EncodeDictionary(const KeyType& type, const arrow::DictionaryArra
 bool Compares(const KeyType& type, const KeyType& from, bool query) {
   if (KeyType::Unify(type, from).ok()) return true;
   if (!query) return false;
+  if (IsTimestamp(type)) return from.kind == kDecimal || from.kind == kDecimal64;
   const auto number = [](const KeyType& t) { return IsNumber(t.kind) || t.kind == kFloat; };
   return number(type) && number(from);
 }
@@ -443,6 +475,10 @@ Result<Column> EncodeColumn(const KeyType& type, const std::shared_ptr<arrow::Ar
   }
   Column column;
   CopyNulls(*array, &column);
+  if (IsTimestamp(type) && !IsTimestamp(from)) {
+    ARROW_RETURN_NOT_OK(EncodeSeconds(type, *array, &column));
+    return column;
+  }
   switch (type.kind) {
     case kInt:
     case kUInt64:

@@ -13,7 +13,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -88,15 +87,10 @@ class KeyCodec {
 
   // Like Encode, for keys that a user asks for: a value that the type cannot represent exactly
   // (7.5 for an int key, 2^70) gives absent[i] = true (no row can have it) instead of an error.
-  // Numbers of another kind are compared by value: 7.0 (double) asks an int key for 7.
+  // Numbers of another kind are compared by value: 7.0 (double) asks an int key for 7. Decimals
+  // may ask for timestamps, as seconds since 1970 (see MakeQueryColumn).
   Status EncodeQuery(std::span<const std::shared_ptr<arrow::Array>> columns, EncodedKeys* out,
                      std::vector<bool>* absent) const;
-
-  // EncodeQuery for text, one vector per key column, each text as ParseValue takes it; nullopt
-  // asks for null. This is the way for many keys at once: their values may need different types.
-  // Errors: InvalidArgument naming the first bad text and its row.
-  Status EncodeText(std::span<const std::vector<std::optional<std::string>>> columns,
-                    EncodedKeys* out, std::vector<bool>* absent) const;
 
  private:
   std::vector<KeyType> types_;
@@ -112,5 +106,12 @@ class KeyCodec {
 // Errors: InvalidArgument naming type and text.
 Result<std::shared_ptr<arrow::Scalar>> ParseValue(const arrow::DataType& type,
                                                   std::string_view text);
+
+// Puts values that ParseValue(type, ...) gave into one column for EncodeQuery; a null pointer is
+// null. The column has the given type when every value has; else the values' common one (decimal
+// for numbers, and for timestamps: seconds). Errors: InvalidArgument for decimals that 76 digits
+// cannot hold side by side (1e75 and 1e-75): ask for them in two calls.
+Result<std::shared_ptr<arrow::Array>> MakeQueryColumn(
+    const arrow::DataType& type, std::span<const std::shared_ptr<arrow::Scalar>> values);
 
 }  // namespace grebe::key

@@ -162,10 +162,7 @@ Result<KeyType> KeyType::Unify(const KeyType& a, const KeyType& b) {
   if (a == b) return a;
   if (IsNumber(a.kind) && IsNumber(b.kind)) return MakeType(internal::kDecimal);
   if (IsBytes(a.kind) && IsBytes(b.kind)) return MakeType(internal::kBinary);
-  const auto is_timestamp = [](const KeyType& type) {
-    return type.kind == internal::kTimestamp || type.kind == internal::kTimestampMixed;
-  };
-  if (is_timestamp(a) && is_timestamp(b)) {
+  if (internal::IsTimestamp(a) && internal::IsTimestamp(b)) {
     if (a.utc != b.utc) return NoUnion(a, b);
     // Not the finer unit: nanoseconds in 64 bits end in 2262, and the year 9999 is a common value.
     return MakeType(internal::kTimestampMixed, 0, a.utc);

@@ -36,6 +36,10 @@ inline bool IsNumber(int kind) {
 }
 inline bool IsBytes(int kind) { return kind == kString || kind == kBinary || kind == kUuid; }
 
+inline bool IsTimestamp(const KeyType& type) {
+  return type.kind == kTimestamp || type.kind == kTimestampMixed;
+}
+
 // The type of the values inside a dictionary or an extension (through any depth of both).
 const arrow::DataType& Unwrap(const arrow::DataType& type);
 

@@ -140,10 +140,31 @@ std::optional<uint64_t> ToUInt64(const Number& number) {
   return static_cast<uint64_t>(*narrow * kPowersOfTen[number.exponent]);
 }
 
-std::optional<int32_t> ToInt32(const Number& number) {
-  const std::optional<int64_t> value = ToInt64(number, 0);
-  if (!value || *value != static_cast<int32_t>(*value)) return std::nullopt;
-  return static_cast<int32_t>(*value);
+std::optional<std::pair<int64_t, uint32_t>> ToSeconds(const Number& number) {
+  constexpr __int128 kPerSecond = 1000000000;
+  const std::optional<arrow::Decimal256> unscaled = Unscaled(number, 9);
+  const std::optional<__int128> nanoseconds = unscaled ? Narrow(*unscaled) : std::nullopt;
+  if (!nanoseconds) return std::nullopt;
+  __int128 seconds = *nanoseconds / kPerSecond;
+  __int128 rest = *nanoseconds % kPerSecond;
+  if (rest < 0) {
+    rest += kPerSecond;
+    --seconds;
+  }
+  if (seconds != static_cast<int64_t>(seconds)) return std::nullopt;
+  return std::pair(static_cast<int64_t>(seconds), static_cast<uint32_t>(rest));
+}
+
+std::optional<arrow::Decimal256> Unscaled(const Number& number, int32_t scale) {
+  arrow::Decimal256 value = number.coefficient;
+  if (value == arrow::Decimal256(0)) return value;
+  const int64_t up = static_cast<int64_t>(number.exponent) + scale;
+  if (up < 0 || up > kDigitsMax) return std::nullopt;
+  for (int64_t i = 0; i < up; ++i) {
+    if (!value.FitsInPrecision(kDigitsMax - 1)) return std::nullopt;
+    value *= arrow::BasicDecimal256(10);
+  }
+  return value.FitsInPrecision(kDigitsMax) ? std::optional(value) : std::nullopt;
 }
 
 uint8_t* PutPayload(const Number& number, uint8_t* at) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace grebe::key::internal {
 
@@ -27,7 +28,10 @@ std::optional<Number> NumberOfDouble(double value);
 // number * 10^scale as an integer; nullopt when it is not one or does not fit.
 std::optional<int64_t> ToInt64(const Number& number, int32_t scale);
 std::optional<uint64_t> ToUInt64(const Number& number);
-std::optional<int32_t> ToInt32(const Number& number);
+// number as whole seconds (rounded down) and nanoseconds.
+std::optional<std::pair<int64_t, uint32_t>> ToSeconds(const Number& number);
+// number * 10^scale, if it is an integer of at most 76 digits.
+std::optional<arrow::Decimal256> Unscaled(const Number& number, int32_t scale);
 
 // The same as above for unscaled * 10^-scale, without normalising: the common, fast cases.
 std::optional<int64_t> Rescale128(__int128 unscaled, int32_t scale, int32_t to_scale);

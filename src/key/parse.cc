@@ -83,25 +83,12 @@ ScalarResult ParseInteger(const arrow::DataType& type, std::string_view text) {
   return scalar != nullptr ? scalar : DecimalScalar(*number);
 }
 
-// The unscaled value at the type's scale, if the type can hold it.
-std::optional<arrow::Decimal256> Unscaled(const Number& number, const arrow::DecimalType& type) {
-  arrow::Decimal256 value = number.coefficient;
-  if (value == arrow::Decimal256(0)) return value;
-  const int64_t up = static_cast<int64_t>(number.exponent) + type.scale();
-  if (up < 0 || up > type.precision()) return std::nullopt;
-  for (int64_t i = 0; i < up; ++i) {
-    if (!value.FitsInPrecision(type.precision())) return std::nullopt;
-    value *= arrow::BasicDecimal256(10);
-  }
-  return value.FitsInPrecision(type.precision()) ? std::optional(value) : std::nullopt;
-}
-
 ScalarResult ParseDecimal(const arrow::DataType& type, std::string_view text) {
   const std::optional<Number> number = internal::ParseNumber(text);
   if (!number) return NotA(type, text);
   const auto& decimal = static_cast<const arrow::DecimalType&>(type);
-  const std::optional<arrow::Decimal256> value = Unscaled(*number, decimal);
-  if (!value) return DecimalScalar(*number);
+  const std::optional<arrow::Decimal256> value = internal::Unscaled(*number, decimal.scale());
+  if (!value || !value->FitsInPrecision(decimal.precision())) return DecimalScalar(*number);
   const auto made = [&]<class ArrowType>(std::type_identity<ArrowType>) {
     return ArrowType::Make(decimal.precision(), decimal.scale());
   };
@@ -140,9 +127,8 @@ std::optional<T> ParseReal(std::string_view text) {
     return negative ? -infinity : infinity;
   }
   // from_chars also takes "nan(...)" and a second sign, which are not ours.
-  if (digits.empty() || !(std::isdigit(static_cast<unsigned char>(digits[0])) || digits[0] == '.')) {
-    return std::nullopt;
-  }
+  const char first = digits.empty() ? 'x' : digits[0];
+  if (!std::isdigit(static_cast<unsigned char>(first)) && first != '.') return std::nullopt;
   T value = 0;
   const char* end = digits.data() + digits.size();
   const auto [stopped, error] = std::from_chars(digits.data(), end, value);
@@ -168,7 +154,9 @@ ScalarResult ParseFloat(const arrow::DataType& type, std::string_view text) {
 }
 
 ScalarResult ParseBool(const arrow::DataType& type, std::string_view text) {
-  if (EqualsNoCase(text, "true") || text == "1") return std::make_shared<arrow::BooleanScalar>(true);
+  if (EqualsNoCase(text, "true") || text == "1") {
+    return std::make_shared<arrow::BooleanScalar>(true);
+  }
   if (EqualsNoCase(text, "false") || text == "0") {
     return std::make_shared<arrow::BooleanScalar>(false);
   }
