@@ -1,8 +1,8 @@
 // A fragment: the immutable part of an index that covers some data files. docs/format/fragment.md.
 //
-// Sections, in order: page maps | covering blocks | hash blocks | hot lists | head. The head (file
-// table, schemas, hash directory, section table, checksums) is one range at the object's end whose
-// place the manifest knows, so opening a fragment is one range read and a probe one more.
+// Sections, in order: page maps | hash blocks | posting lists | covering blocks | head. The head
+// (file table, schemas, hash directory, checksums) is one range at the object's end whose place the
+// manifest knows, so opening a fragment is one range read and a probe one more.
 #pragma once
 
 #include <arrow/record_batch.h>
@@ -35,6 +35,7 @@ struct FragmentFile {
   int64_t row_count = 0;
   uint32_t schema = 0;           // ordinal among the fragment's schemas
   ByteRange page_map;            // within the fragment object
+  uint64_t page_map_checksum = 0;   // Checksum() of its bytes: check it before opening them
 };
 
 // What the manifest keeps of a fragment.
