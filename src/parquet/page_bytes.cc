@@ -43,7 +43,7 @@ Status PageBytes::Open(std::span<const uint8_t> page, const Options& options) {
   const bool v2 = header_.type == PageType::kDataV2;
   levels_bytes_ =
       v2 ? header_.definition_level_bytes + header_.repetition_level_bytes : 0;
-  if (v2 && !header_.is_compressed) codec_ = kCodecUncompressed;
+  if (v2 && !header_.is_compressed && !options.always_compressed) codec_ = kCodecUncompressed;
   if (header_.uncompressed_bytes == levels_bytes_) {
     // Nothing is compressed: no codec needs to look at it.
     codec_ = kCodecUncompressed;

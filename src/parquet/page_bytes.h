@@ -26,6 +26,7 @@ class PageBytes {
   // is decompressed whole, and take_cached() gives it.
   struct Options {
     int32_t codec = 0;
+    bool always_compressed = false;  // as ChunkInfo has it
     int64_t values_max = -1;
     bool dictionary = false;
     bool verify_crc = true;

@@ -147,6 +147,7 @@ class ChunkDecoder {
   PageBytes::Options PageOptions(bool dictionary, bool for_cache) const {
     PageBytes::Options options;
     options.codec = read_.info.codec;
+    options.always_compressed = read_.info.always_compressed;
     options.values_max = dictionary ? -1 : read_.info.value_count;
     options.dictionary = dictionary;
     options.verify_crc = options_.verify_crc;
