@@ -12,37 +12,80 @@
 #include <optional>
 #include <set>
 
+#include "base/coding.h"
 #include "parquet/guard.h"
 #include "parquet/schema_internal.h"
+#include "parquet/thrift.h"
 
 namespace grebe::pq {
 namespace {
 
 constexpr char kArrowSchemaKey[] = "ARROW:schema";
 
-// The ARROW:schema metadata without the metadata of the schema as a whole (pandas puts the row
+// The ARROW:schema metadata (empty: none) without the metadata of the schema as a whole (pandas puts the row
 // range of the very file there). Fields keep theirs: it names extension types.
-Result<std::shared_ptr<const arrow::KeyValueMetadata>> TypeMetadata(
-    const ::parquet::FileMetaData& metadata) {
+Result<std::string> ArrowSchemaOf(const ::parquet::FileMetaData& metadata) {
   const auto& all = metadata.key_value_metadata();
-  if (all == nullptr || !all->Contains(kArrowSchemaKey)) return nullptr;
+  if (all == nullptr || !all->Contains(kArrowSchemaKey)) return std::string();
   ::parquet::arrow::SchemaManifest manifest;
   ARROW_RETURN_NOT_OK(::parquet::arrow::SchemaManifest::Make(metadata.schema(), all,
                                                              ArrowProperties(), &manifest));
-  if (manifest.origin_schema == nullptr) return nullptr;
+  if (manifest.origin_schema == nullptr) return std::string();
   ARROW_ASSIGN_OR_RAISE(auto message,
                         arrow::ipc::SerializeSchema(*manifest.origin_schema->RemoveMetadata()));
-  return arrow::key_value_metadata(
-      {kArrowSchemaKey}, {arrow::util::base64_encode(std::string_view(*message))});
+  return arrow::util::base64_encode(std::string_view(*message));
 }
 
-// The footer that any file of this schema has, written by nobody and holding no rows.
+// The schema list as it lies in the footer (Thrift compact, FileMetaData's field 2).
+Result<std::string_view> SchemaElements(std::string_view footer) {
+  ThriftReader in({reinterpret_cast<const uint8_t*>(footer.data()), footer.size()});
+  int previous_id = 0;
+  ThriftReader::Field field;
+  while (in.ReadField(&previous_id, &field) && field.type != ThriftReader::kStop) {
+    const auto begin = static_cast<size_t>(in.consumed_bytes());
+    if (!in.Skip(field.type)) break;
+    if (field.id == 2 && field.type == ThriftReader::kList) {
+      return footer.substr(begin, static_cast<size_t>(in.consumed_bytes()) - begin);
+    }
+  }
+  return Corrupt("footer has no schema");
+}
+
+// A footer of the schema elements as they are: version 1, no rows, no row groups, the metadata.
+std::string FooterOf(std::string_view elements, std::string_view arrow_schema) {
+  std::string out("\x15\x02\x19", 3);
+  out.append(elements);
+  out.append("\x16\x00\x19\x0c", 4);
+  if (!arrow_schema.empty()) {
+    out.append("\x19\x1c\x18", 3);
+    PutBytes(&out, kArrowSchemaKey);
+    out.push_back('\x18');
+    PutBytes(&out, arrow_schema);
+    out.push_back('\0');
+  }
+  out.push_back('\0');
+  return out;
+}
+
+// The footer that any file of this schema has, written by nobody and holding no rows. libparquet
+// writes it anew, so that it does not depend on how the file's writer spelled the schema. A few
+// schemas it reads but does not write (logical types it does not know): those stay as spelled.
 Result<std::string> CanonicalBytes(const ::parquet::FileMetaData& metadata) {
-  ARROW_ASSIGN_OR_RAISE(auto type_metadata, TypeMetadata(metadata));
-  ::parquet::WriterProperties::Builder properties;
-  properties.created_by("");
-  auto builder = ::parquet::FileMetaDataBuilder::Make(metadata.schema(), properties.build());
-  return builder->Finish(type_metadata)->SerializeToString();
+  ARROW_ASSIGN_OR_RAISE(const std::string arrow_schema, ArrowSchemaOf(metadata));
+  const auto rewritten = Guarded("rewriting the schema", [&] {
+    ::parquet::WriterProperties::Builder properties;
+    properties.created_by("");
+    std::shared_ptr<const arrow::KeyValueMetadata> key_values;
+    if (!arrow_schema.empty()) {
+      key_values = arrow::key_value_metadata({kArrowSchemaKey}, {arrow_schema});
+    }
+    auto builder = ::parquet::FileMetaDataBuilder::Make(metadata.schema(), properties.build());
+    return builder->Finish(key_values)->SerializeToString();
+  });
+  if (rewritten.ok()) return rewritten;
+  const std::string footer = metadata.Subset({})->SerializeToString();
+  ARROW_ASSIGN_OR_RAISE(const std::string_view elements, SchemaElements(footer));
+  return FooterOf(elements, arrow_schema);
 }
 
 Result<std::unique_ptr<Schema::Impl>> MakeImpl(std::string bytes) {

@@ -153,6 +153,7 @@ Status PageFinder::WalkChunks() {
   const Status status = RunWalks(store_, footer_, walks, &failed);
   if (!status.ok()) return Where(status, to_walk_[failed]);
   for (size_t i = 0; i < walks.size(); ++i) {
+    to_walk_[i].out->info.value_count = walks[i].value_count();
     to_walk_[i].out->pages = walks[i].take_pages();
     to_walk_[i].out->info.dictionary = walks[i].dictionary();
   }

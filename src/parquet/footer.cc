@@ -6,6 +6,7 @@
 #include "base/coding.h"
 #include "parquet/footer_internal.h"
 #include "parquet/guard.h"
+#include "parquet/page_walk.h"
 #include "parquet/schema_internal.h"
 
 namespace grebe::pq {
@@ -130,32 +131,24 @@ Result<ChunkMeta> ReadChunk(const ::parquet::ColumnChunkMetaData& chunk, int64_t
   return meta;
 }
 
-// The rows of a row group. Some writers state another number than they wrote; the number of values
-// in a column that is not repeated is what readers get.
-Result<int64_t> CountRows(const Schema& schema, int64_t claimed,
-                          std::span<const ChunkMeta> chunks) {
-  std::optional<int64_t> rows;
+// The number of values that every column which is not repeated states; nullopt: there is none.
+Result<std::optional<int64_t>> FlatValues(const Schema& schema,
+                                          std::span<const ChunkMeta> chunks) {
+  std::optional<int64_t> values;
   for (size_t leaf = 0; leaf < chunks.size(); ++leaf) {
     if (schema.leaf_is_repeated(static_cast<int>(leaf))) continue;
-    if (rows && *rows != chunks[leaf].value_count) {
+    if (values && *values != chunks[leaf].value_count) {
       return Corrupt("columns of a row group differ in their number of values", "leaf", leaf,
-                     "expected", *rows, "got", chunks[leaf].value_count);
+                     "expected", *values, "got", chunks[leaf].value_count);
     }
-    rows = chunks[leaf].value_count;
+    values = chunks[leaf].value_count;
   }
-  if (!rows) rows = claimed;
-  if (*rows < 0) return Corrupt("row group has a negative row count", "rows", *rows);
-  for (const ChunkMeta& chunk : chunks) {
-    if (chunk.value_count < *rows) {
-      return Corrupt("repeated column has fewer values than rows", "rows", *rows, "values",
-                     chunk.value_count);
-    }
-  }
-  return *rows;
+  return values;
 }
 
+// A row group whose number of rows its own columns contradict is added to *doubtful.
 Status ReadRowGroup(const ::parquet::RowGroupMetaData& group, bool old_writer,
-                    Footer::Impl* impl) {
+                    std::vector<size_t>* doubtful, Footer::Impl* impl) {
   const int leaves = impl->leaf_count();
   // libparquet indexes its schema by chunk without a check of its own.
   if (group.num_columns() != leaves) {
@@ -170,18 +163,61 @@ Status ReadRowGroup(const ::parquet::RowGroupMetaData& group, bool old_writer,
     if (!chunk.ok()) return AddContext(chunk.status(), "column", impl->schema->leaf_path(leaf));
     impl->chunks.push_back(*chunk);
   }
-  ARROW_ASSIGN_OR_RAISE(const int64_t rows,
-                        CountRows(*impl->schema, group.num_rows(),
-                                  std::span(impl->chunks).subspan(first)));
-  if (rows > std::numeric_limits<int64_t>::max() - impl->row_count) {
-    return Corrupt("row counts overflow");
+  const int64_t rows = group.num_rows();
+  ARROW_ASSIGN_OR_RAISE(const auto values,
+                        FlatValues(*impl->schema, std::span(impl->chunks).subspan(first)));
+  if (values && *values != rows) {
+    doubtful->push_back(impl->row_counts.size());
+  } else if (rows < 0) {
+    return Corrupt("row group has a negative row count", "rows", rows);
   }
   impl->row_counts.push_back(rows);
-  impl->row_count += rows;
   return Status::OK();
 }
 
-Status ReadMetadata(const End& end, Footer::Impl* impl) {
+// Settles the row count of a row group whose footer contradicts itself. Some writers state another
+// number of rows than they wrote (0, or 2^32 - 2), some another number of values: the page headers
+// of the columns that are not repeated know.
+Status CountRows(store::Store& store, size_t row_group, bool old_writer, const ReadLimits& limits,
+                 Footer::Impl* impl) {
+  const auto leaves = static_cast<size_t>(impl->leaf_count());
+  const auto chunks = std::span(impl->chunks).subspan(row_group * leaves, leaves);
+  std::vector<PageWalk> walks;
+  std::vector<ChunkMeta*> counted;
+  for (size_t leaf = 0; leaf < leaves; ++leaf) {
+    if (impl->schema->leaf_is_repeated(static_cast<int>(leaf))) continue;
+    if (chunks[leaf].value_count == 0) {
+      return Corrupt("row group has rows but its columns have no values", "rows",
+                     impl->row_counts[row_group]);
+    }
+    counted.push_back(&chunks[leaf]);
+    walks.push_back(PageWalk::CountingValues(
+        chunks[leaf], old_writer ? kOldChunkPaddingBytes : 0, limits));
+  }
+  size_t failed = 0;
+  ARROW_RETURN_NOT_OK(RunWalks(store, *impl, walks, &failed));
+  for (size_t i = 0; i < walks.size(); ++i) {
+    counted[i]->value_count = walks[i].value_count();
+    if (walks[i].value_count() == walks[0].value_count()) continue;
+    return Corrupt("columns of a row group differ in their number of values", "expected",
+                   walks[0].value_count(), "got", walks[i].value_count());
+  }
+  impl->row_counts[row_group] = walks[0].value_count();
+  return Status::OK();
+}
+
+Status SumRows(Footer::Impl* impl) {
+  for (const int64_t rows : impl->row_counts) {
+    if (rows > std::numeric_limits<int64_t>::max() - impl->row_count) {
+      return Corrupt("row counts overflow");
+    }
+    impl->row_count += rows;
+  }
+  return Status::OK();
+}
+
+Status ReadMetadata(store::Store& store, const End& end, const ReadLimits& limits,
+                    Footer::Impl* impl) {
   impl->metadata = ::parquet::FileMetaData::Make(
       impl->tail->data() + (end.footer_begin - impl->tail_begin), end.footer_bytes,
       FooterProperties());
@@ -196,11 +232,16 @@ Status ReadMetadata(const End& end, Footer::Impl* impl) {
       writer.VersionLt(::parquet::ApplicationVersion::PARQUET_CPP_10353_FIXED_VERSION());
   const bool old_writer =
       writer.VersionLt(::parquet::ApplicationVersion::PARQUET_816_FIXED_VERSION());
+  std::vector<size_t> doubtful;
   for (int i = 0; i < metadata.num_row_groups(); ++i) {
-    const Status status = ReadRowGroup(*metadata.RowGroup(i), old_writer, impl);
+    const Status status = ReadRowGroup(*metadata.RowGroup(i), old_writer, &doubtful, impl);
     if (!status.ok()) return AddContext(status, "row_group", std::to_string(i));
   }
-  return Status::OK();
+  for (const size_t group : doubtful) {
+    const Status status = CountRows(store, group, old_writer, limits, impl);
+    if (!status.ok()) return AddContext(status, "row_group", std::to_string(group));
+  }
+  return SumRows(impl);
 }
 
 Result<std::unique_ptr<Footer::Impl>> ReadFooter(store::Store& store,
@@ -217,7 +258,7 @@ Result<std::unique_ptr<Footer::Impl>> ReadFooter(store::Store& store,
   impl->tail_begin = end.tail_begin;
   impl->footer_begin = end.footer_begin;
   ARROW_RETURN_NOT_OK(
-      Guarded("reading the footer", [&] { return ReadMetadata(end, impl.get()); }));
+      Guarded("reading the footer", [&] { return ReadMetadata(store, end, limits, impl.get()); }));
   return impl;
 }
 

@@ -11,9 +11,10 @@ bool Mentions(std::string_view text, std::string_view part) {
 // the words.
 ErrorKind KindOfMessage(std::string_view message) {
   for (std::string_view part :
-       {"not yet implemented", "Not yet implemented", "not implemented", "unsupported",
-        "Unsupported", "not supported", "decrypt", "ncrypted", "Unknown encoding type",
-        "Unknown or unsupported encoding", "Invalid or unsupported compression"}) {
+       {"ot yet implemented", "not implemented", "nsupported", "not supported", "decrypt",
+        "ncrypted", "Unknown encoding type", "too deeply nested", "Decimal precision out of range",
+        "Invalid physical column type", "Map keys must be annotated as required",
+        "Logical type Null cannot be applied to group node"}) {
     if (Mentions(message, part)) return ErrorKind::kUnsupported;
   }
   return ErrorKind::kCorrupt;

@@ -87,8 +87,15 @@ PageWalk::PageWalk(const ChunkMeta& chunk, ByteRange dictionary_place, const Rea
   Restart(false);
 }
 
-PageWalk PageWalk::OverHeaders(const ChunkMeta& chunk, const ReadLimits& limits) {
-  return PageWalk(chunk, Column{0, -1}, limits);
+PageWalk PageWalk::CountingValues(const ChunkMeta& chunk, int64_t slack_bytes,
+                                  const ReadLimits& limits) {
+  PageWalk walk(chunk, Column{0, -1}, limits);
+  walk.stop_ = std::max(chunk.bytes.end - slack_bytes, chunk.bytes.begin + 1);
+  return walk;
+}
+
+PageWalk PageWalk::OverHeaders(const ChunkMeta& chunk, bool repeated, const ReadLimits& limits) {
+  return PageWalk(chunk, Column{static_cast<int16_t>(repeated ? 1 : 0), -1}, limits);
 }
 
 void PageWalk::Restart(bool by_levels) {
@@ -125,7 +132,7 @@ Status PageWalk::Feed(std::shared_ptr<arrow::Buffer> bytes) {
 Status PageWalk::Step() {
   while (!done_) {
     const bool at_end = position_ >= end_;
-    if (only_dictionary_ ? at_end : values_ == chunk_.value_count) {
+    if (AtLastPage()) {
       ARROW_RETURN_NOT_OK(Finish());
       continue;
     }
@@ -138,7 +145,7 @@ Status PageWalk::Step() {
       Need(step_bytes_);
       return Status::OK();
     }
-    const PagePlace place{end_ - position_, only_dictionary_ ? -1 : chunk_.value_count - values_};
+    const PagePlace place{end_ - position_, ValuesLeft()};
     ARROW_ASSIGN_OR_RAISE(auto header, ParsePageHeader(window, place, limits_));
     if (!header) {
       // A long header: statistics of long strings are in it.
@@ -157,9 +164,21 @@ Status PageWalk::Step() {
   return Status::OK();
 }
 
+bool PageWalk::AtLastPage() const {
+  if (only_dictionary_) return position_ >= end_;
+  return stop_ >= 0 ? position_ >= stop_ : values_ >= chunk_.value_count;
+}
+
+// Some writers state too few values for repeated columns. There the rows decide, so that the last
+// page may hold more values than the footer says.
+int64_t PageWalk::ValuesLeft() const {
+  const bool bound = !only_dictionary_ && stop_ < 0 && column_.repetition_level_max == 0;
+  return bound ? chunk_.value_count - values_ : -1;
+}
+
 int64_t PageWalk::NeededBytes(const PageHeader& header) const {
   if (!header.is_data() || header.value_count == 0 || column_.repetition_level_max == 0 ||
-      only_dictionary_) {
+      only_dictionary_ || column_.row_count < 0) {
     return header.header_bytes;
   }
   if (header.type == PageType::kData) return header.page_bytes();
@@ -306,11 +325,11 @@ Status RunWalks(store::Store& store, const Footer::Impl& footer, std::span<PageW
   return Status::OK();
 }
 
-Status CheckPageHeaders(const ChunkMeta& chunk, std::span<const uint8_t> bytes,
+Status CheckPageHeaders(const ChunkMeta& chunk, bool repeated, std::span<const uint8_t> bytes,
                         const ReadLimits& limits) {
   if (chunk.value_count == 0) return Status::OK();
   const arrow::Buffer all(bytes.data(), static_cast<int64_t>(bytes.size()));
-  PageWalk walk = PageWalk::OverHeaders(chunk, limits);
+  PageWalk walk = PageWalk::OverHeaders(chunk, repeated, limits);
   while (!walk.done()) {
     const int64_t skip = walk.need().begin - chunk.bytes.begin;
     // All that is left, so that one step does.

@@ -25,8 +25,12 @@ class PageWalk {
   PageWalk(const ChunkMeta& chunk, const Column& column, const ReadLimits& limits);
   // Looks at [begin, end) only, where a dictionary page may be.
   PageWalk(const ChunkMeta& chunk, ByteRange dictionary_place, const ReadLimits& limits);
+  // Counts the values of a column that is not repeated, whatever the footer says of them: goes on
+  // until at most `slack_bytes` of the chunk are left.
+  static PageWalk CountingValues(const ChunkMeta& chunk, int64_t slack_bytes,
+                                 const ReadLimits& limits);
   // Checks every page header up to the chunk's last value, and learns no rows.
-  static PageWalk OverHeaders(const ChunkMeta& chunk, const ReadLimits& limits);
+  static PageWalk OverHeaders(const ChunkMeta& chunk, bool repeated, const ReadLimits& limits);
 
   bool done() const { return done_; }
   // REQUIRES: !done(). Not empty, within the chunk.
@@ -36,6 +40,7 @@ class PageWalk {
 
   // REQUIRES: done().
   std::vector<PageLocation> take_pages() { return std::move(pages_); }
+  int64_t value_count() const { return values_; }
   const std::optional<ByteRange>& dictionary() const { return dictionary_; }
 
  private:
@@ -51,6 +56,8 @@ class PageWalk {
   Status Finish();
   void Restart(bool by_levels);
   void Need(int64_t bytes);
+  int64_t ValuesLeft() const;
+  bool AtLastPage() const;
   // The bytes of the page, from its header on, that its rows are learned from.
   int64_t NeededBytes(const PageHeader& header) const;
   std::span<const uint8_t> Window() const;
@@ -60,6 +67,7 @@ class PageWalk {
   const ReadLimits limits_;
   const bool only_dictionary_;
   int64_t end_;                       // no page of the walk reaches beyond
+  int64_t stop_ = -1;                 // counting values: the walk is over from here on
   // Count rows by repetition levels also where v2 headers state them.
   bool by_levels_ = false;
   bool any_v2_ = false;
@@ -82,7 +90,7 @@ Status RunWalks(store::Store& store, const Footer::Impl& footer, std::span<PageW
                 size_t* failed);
 
 // Checks every page header of a chunk whose bytes are at hand. Errors: as ParsePageHeader.
-Status CheckPageHeaders(const ChunkMeta& chunk, std::span<const uint8_t> bytes,
+Status CheckPageHeaders(const ChunkMeta& chunk, bool repeated, std::span<const uint8_t> bytes,
                         const ReadLimits& limits);
 
 }  // namespace grebe::pq

@@ -147,20 +147,21 @@ Status ColumnScan::MakeReader() {
 // Reads the chunks of row groups [first, last) as one wave, and checks their page headers.
 Status ColumnScan::ReadAhead(int first, int last) {
   std::vector<store::ReadRequest> requests;
-  std::vector<const ChunkMeta*> metas;
+  std::vector<std::pair<const ChunkMeta*, bool>> metas;
   for (int group = first; group < last; ++group) {
     for (const int leaf : leaves_) {
       const ChunkMeta& meta = footer_.chunk(group, leaf);
       if (meta.bytes.empty()) continue;
       requests.push_back({footer_.object, meta.bytes});
-      metas.push_back(&meta);
+      metas.emplace_back(&meta, footer_.schema->leaf_is_repeated(leaf));
     }
   }
   ARROW_ASSIGN_OR_RAISE(auto buffers, store_.Read(requests));
   std::vector<std::pair<ByteRange, std::shared_ptr<arrow::Buffer>>> ahead;
   for (size_t i = 0; i < buffers.size(); ++i) {
     ARROW_RETURN_NOT_OK(CheckPageHeaders(
-        *metas[i], {buffers[i]->data(), static_cast<size_t>(buffers[i]->size())}, limits_));
+        *metas[i].first, metas[i].second,
+        {buffers[i]->data(), static_cast<size_t>(buffers[i]->size())}, limits_));
     ahead.emplace_back(requests[i].range, std::move(buffers[i]));
   }
   file_->SetAhead(std::move(ahead));
@@ -173,7 +174,9 @@ Status ColumnScan::CheckStreamed(int row_group) {
   walks.reserve(leaves_.size());
   for (const int leaf : leaves_) {
     const ChunkMeta& meta = footer_.chunk(row_group, leaf);
-    if (meta.value_count > 0) walks.push_back(PageWalk::OverHeaders(meta, limits_));
+    if (meta.value_count == 0) continue;
+    walks.push_back(
+        PageWalk::OverHeaders(meta, footer_.schema->leaf_is_repeated(leaf), limits_));
   }
   size_t failed = 0;
   file_->SetAhead({});
