@@ -12,11 +12,13 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 class Rival:
     """What is known of a peer before it runs. needs: the Python module, or None for a program of
-    ours; copies: it reads a copy of its own; local_only: it cannot read object stores."""
+    ours; copies: it reads a copy of its own; local_only: it cannot read object stores; settings:
+    more entries of its configuration."""
 
-    def __init__(self, name, title, needs=None, program=None, copies=False, local_only=False):
+    def __init__(self, name, title, needs=None, program=None, copies=False, local_only=False,
+                 settings=None):
         self.name, self.title, self.needs, self.program = name, title, needs, program
-        self.copies, self.local_only = copies, local_only
+        self.copies, self.local_only, self.settings = copies, local_only, settings or {}
 
     def command(self, bin_dir):
         if self.program:
@@ -35,6 +37,11 @@ class Rival:
 
 RIVALS = [
     Rival("grebe", "Grebe", program="grebe_peer"),
+    # The same with other cache budgets, to tell what caches give from what reading costs.
+    Rival("grebe-dictionaries", "Grebe, all dictionaries cached, pages not", program="grebe_peer",
+          settings={"dictionary_bytes_max": 4 << 30, "page_bytes_max": 0}),
+    Rival("grebe-cold", "Grebe, nothing cached", program="grebe_peer",
+          settings={"dictionary_bytes_max": 0, "page_bytes_max": 0}),
     Rival("duckdb", "DuckDB", needs="duckdb"),
     Rival("polars", "Polars", needs="polars"),
     Rival("datafusion", "DataFusion", needs="datafusion"),
@@ -138,7 +145,7 @@ def measure(peers, keys, key_rows, rounds, per_round, seconds, warmup):
     """Interleaved rounds: each peer in turn gets the same fresh keys. Warm-up keys come first and
     are not measured; no measured key was asked before, so no peer answers from a cache of rows."""
     for peer in peers:
-        peer.ask_within(keys[:warmup], seconds)
+        peer.ask_within(keys[:warmup], 3 * seconds)
         peer.explains.clear()
     at = warmup
     for _ in range(rounds):

@@ -81,10 +81,12 @@ def lookups_table(part):
     lines = [f"### {part['kind']}, {where}", "",
              f"{part['checked_keys']} keys checked: every peer gave the same rows (checksum "
              f"{part['checksum']}).", ""] + table(header, rows)
-    if ours and "explain" in ours:
-        e = ours["explain"]
+    for r in part["rows"]:
+        if "explain" not in r:
+            continue
+        e = r["explain"]
         stages = ", ".join(f"{k} {v:,.0f}" for k, v in e["stage_us_mean"].items())
-        lines += [f"Grebe's explain record, means: waves at most {e['waves_max']}, requests "
+        lines += [f"{r['peer']}, explain record, means: waves at most {e['waves_max']}, requests "
                   f"{e['requests_mean']:.1f}, bytes {e['bytes_mean']:,.0f}, pages "
                   f"{e['pages_mean']:.1f}, dictionary pages {e['dictionary_pages_mean']:.1f}, "
                   f"cache hits {e['cache_hits_mean']:.1f}; us: {stages}.", ""]
@@ -123,8 +125,9 @@ def floors_table(results):
 
 def goals(results):
     """The goals of the project that this run can judge, met or not."""
-    by = {(t["store"], t["kind"]): {r["peer"].split(",")[0]: r for r in t["rows"]}
+    by = {(t["store"], t["kind"]): {r["peer"].removesuffix(", B-tree"): r for r in t["rows"]}
           for t in results["tables"]}
+    dictionaries = "Grebe, all dictionaries cached, pages not"
     out = []
 
     def judge(text, value, limit, unit):
@@ -137,13 +140,19 @@ def goals(results):
             continue
         ours = peers["Grebe"]["p50_us"] / 1e3
         judge(f"local, {kind}: p50", ours, limit, "ms")
+        if kind == "plain":
+            judge("local, plain: p50, dictionaries cached", peers[dictionaries]["p50_us"] / 1e3,
+                  limit, "ms")
+            judge("local, plain: p50, nothing cached", peers["Grebe, nothing cached"]["p50_us"] / 1e3,
+                  9.0, "ms")
         for rival, factor in ((("Lance", 1),) if kind == "plain" else
                               (("DataFusion", 7), ("DuckDB", 15))):
             if rival in peers:
                 judge(f"local, {kind}: p50 against {rival} / {factor}", ours,
                       peers[rival]["p50_us"] / 1e3 / factor, "ms")
     for kind, factor in (("plain", 1.3), ("prepared", 1.1)):
-        row = by.get(("s3", kind), {}).get("Grebe")
+        # Not the default's budget: with it a warm lookup may need no request at all.
+        row = by.get(("s3", kind), {}).get(dictionaries)
         if row:
             get = results["floors"][kind]["one_delayed_get_us"] / 1e3
             judge(f"S3, {kind}: p50 against {factor} delayed GETs", row["p50_us"] / 1e3,

@@ -47,7 +47,7 @@ class Bench:
         self.rivals = []
         for rival in harness.RIVALS:
             why = rival.missing(args.bin_dir)
-            if args.peers and rival.name not in args.peers.split(","):
+            if args.peers and rival.name.split("-")[0] not in args.peers.split(","):
                 continue
             if why and rival.name == "grebe":
                 sys.exit(f"Grebe itself must run: {why}")
@@ -71,15 +71,17 @@ class Bench:
         return sorted(glob.glob(os.path.join(self.lake, kind, "**", "*.parquet"), recursive=True))
 
     def config(self, rival, kind):
-        return {"table": os.path.join(self.lake, kind), "files": self.files(kind), "key": "user_id",
-                "columns": self.facts["columns"], "s3": None, "name": "user_id",
-                "index_root": os.path.join(self.work, "index-" + kind),
-                "dictionary_bytes_max": self.args.dictionary_cache_mib << 20,
-                "copy": os.path.join(self.work, "copy-" + rival.name)}
+        return rival.settings | {
+            "table": os.path.join(self.lake, kind), "files": self.files(kind), "key": "user_id",
+            "columns": self.facts["columns"], "s3": None, "name": "user_id",
+            "index_root": os.path.join(self.work, "index-" + kind),
+            "copy": os.path.join(self.work, "copy-" + rival.name)}
 
     # Copies and indexes.
 
     def build_copies(self):
+        """The copies are kept between runs (their times are of the run that made them); an index on
+        a copy is built anew in each."""
         for rival in self.rivals:
             if not rival.copies:
                 continue
@@ -88,15 +90,19 @@ class Bench:
             if not os.path.exists(facts_path):
                 say(f"copying the lake: {rival.title}")
                 shutil.rmtree(config["copy"], ignore_errors=True)
-                facts = {}
-                for mode in ("copy", "build") if rival.needs else ("copy",):
-                    out, _, _ = harness.run_measured(
-                        rival.command(self.args.bin_dir) + [mode, json.dumps(config)])
-                    facts[mode] = json.loads(out.strip().split("\n")[-1])
-                with open(facts_path, "w") as file:
-                    json.dump(facts, file)
+                with open(facts_path + ".new", "w") as file:
+                    json.dump({"copy": self._run_peer(rival, "copy", config)}, file)
+                os.rename(facts_path + ".new", facts_path)
             with open(facts_path) as file:
-                self.results["builds"][rival.title] = json.load(file)
+                facts = {"copy": json.load(file)["copy"]}
+            if rival.needs:
+                facts["build"] = self._run_peer(rival, "build", config)
+            self.results["builds"][rival.title] = facts
+
+    def _run_peer(self, rival, mode, config):
+        out, _, _ = harness.run_measured(
+            rival.command(self.args.bin_dir) + [mode, json.dumps(config)])
+        return json.loads(out.strip().split("\n")[-1])
 
     def floor(self, kind):
         """The one-thread decode of the key column, twice: with pyarrow (what the goal means) and
@@ -201,7 +207,7 @@ class Bench:
     def _s3_kind(self, store, proxy, kind):
         say(f"uploading: {kind}")
         store.upload(os.path.join(self.lake, kind), f"bench/{kind}")
-        rivals, configs = [], {}
+        rivals, configs, index_root = [], {}, None
         for rival in self.rivals:
             if rival.local_only or (rival.copies and kind != "plain"):
                 continue
@@ -218,12 +224,13 @@ class Bench:
                           for p in self.files(kind)],
                 "s3": {"endpoint": proxy.endpoint, "access_key": seaweed.ACCESS_KEY,
                        "secret_key": seaweed.SECRET_KEY}})
-            if rival.name == "grebe":
-                config["index_root"] = self.build_index(
+            if rival.name.startswith("grebe"):
+                index_root = index_root or self.build_index(
                     kind, table=config["table"], label=f"s3-{kind}",
                     env=dict(os.environ, AWS_ENDPOINT_URL_S3=store.endpoint, AWS_REGION="us-east-1",
                              AWS_ACCESS_KEY_ID=seaweed.ACCESS_KEY,
                              AWS_SECRET_ACCESS_KEY=seaweed.SECRET_KEY))
+                config["index_root"] = index_root
             rivals.append(rival)
             configs[rival.name] = config
         one_get = proxy.one_get_us("bench/" + os.path.relpath(self.files(kind)[0], self.lake), 30)
@@ -252,8 +259,6 @@ def arguments(argv):
     parser.add_argument("--seconds", type=float, default=4.0,
                         help="a peer's time in one round: slow ones answer fewer keys")
     parser.add_argument("--delay-ms", type=int, default=25)
-    parser.add_argument("--dictionary-cache-mib", type=int, default=512,
-                        help="our cache of decoded dictionaries (the library's default: 512)")
     parser.add_argument("--tiny", action="store_true")
     args = parser.parse_args(argv)
     if args.tiny:
