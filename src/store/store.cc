@@ -6,6 +6,7 @@
 
 #include "store/local_store.h"
 #include "store/memory_store.h"
+#include "store/s3_store.h"
 #include "store/uri.h"
 
 namespace grebe::store {
@@ -36,6 +37,36 @@ class OpenStores {
   std::map<std::string, std::weak_ptr<Store>> stores_;
 };
 
+// Everything that decides how a bucket is reached. Hashed, so that no secret lies about.
+std::string S3Name(const std::string& bucket, const StoreOptions& options) {
+  std::string text;
+  const auto add = [&text](std::string_view part) {
+    text += part;
+    text.push_back('\0');
+  };
+  for (const std::string* part :
+       {&options.s3_endpoint, &options.s3_region, &options.s3_access_key_id,
+        &options.s3_secret_access_key, &options.s3_session_token}) {
+    add(*part);
+  }
+  add(options.s3_path_style ? (*options.s3_path_style ? "path" : "host") : "auto");
+  for (const int64_t number :
+       {static_cast<int64_t>(options.s3_connections_max),
+        static_cast<int64_t>(options.retries_max), options.request_timeout_ms,
+        options.hedge_after_us}) {
+    add(std::to_string(number));
+  }
+  const EnvLookup env = ProcessEnv();
+  for (const char* name :
+       {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION",
+        "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_PROFILE",
+        "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "AWS_CA_BUNDLE", "AWS_ROLE_ARN",
+        "AWS_WEB_IDENTITY_TOKEN_FILE", "HOME"}) {
+    add(env(name).value_or(""));
+  }
+  return "s3 " + bucket + " " + Sha256Hex(text);
+}
+
 Result<std::shared_ptr<Store>> OpenStore(const ParsedUri& uri, const StoreOptions& options) {
   switch (uri.scheme) {
     case Scheme::kMemory: return SharedMemoryStore(uri.authority);
@@ -44,6 +75,10 @@ Result<std::shared_ptr<Store>> OpenStore(const ParsedUri& uri, const StoreOption
           "file " + std::to_string(options.local_threads), [&]() -> Result<std::shared_ptr<Store>> {
             return MakeLocalStore({.threads = options.local_threads});
           });
+    case Scheme::kS3:
+      return OpenStores::Instance().Get(S3Name(uri.authority, options), [&] {
+        return MakeS3Store(uri.authority, options, ProcessEnv());
+      });
     default: return Unsupported("no store for this scheme in this build yet");
   }
 }

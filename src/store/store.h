@@ -35,6 +35,7 @@ struct Identity {
 struct Object {
   std::string path;
   Identity identity;
+  bool operator==(const Object&) const = default;
 };
 
 // One range of one object. With a tag in the identity the read is pinned to it.
@@ -152,8 +153,8 @@ struct StoreOptions {
   std::string s3_region;             // default us-east-1
   std::string s3_access_key_id;
   std::string s3_secret_access_key;
-  std::string s3_session_token;
-  std::optional<bool> s3_path_style;
+  std::string s3_session_token = {};
+  std::optional<bool> s3_path_style = {};
   int s3_connections_max = 64;       // raise it when waves are wider than this
   int retries_max = 5;               // attempts beyond the first, per request
   int64_t request_timeout_ms = 30000;
