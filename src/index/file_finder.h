@@ -13,6 +13,7 @@ class FileFinder {
  public:
   FileFinder() = default;
   explicit FileFinder(const std::vector<FragmentFile>& files) {
+    bases_.clear();
     bases_.reserve(files.size() + 1);
     uint64_t rows = 0;
     for (const FragmentFile& file : files) {
