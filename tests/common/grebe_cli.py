@@ -1,0 +1,118 @@
+"""Calls the command line `grebe` (GREBE_BIN, or build/release/grebe) and reads what it prints."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import threading
+
+import pyarrow as pa
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+GREBE = os.environ.get("GREBE_BIN", str(ROOT / "build" / "release" / "grebe"))
+
+# Exit codes that come with a typed error (docs/reference/errors.md).
+TYPED_ERRORS = (1, 2, 3, 4, 5)
+
+
+class GrebeError(Exception):
+    """The command ended with a code other than 0; `error` is its JSON error, when it gave one."""
+
+    def __init__(self, args, code, stderr):
+        self.code = code
+        self.stderr = stderr
+        self.error = None
+        for line in reversed(stderr.strip().splitlines()):
+            try:
+                self.error = json.loads(line)
+                break
+            except ValueError:
+                continue
+        text = self.error.get("message", stderr) if isinstance(self.error, dict) else stderr
+        super().__init__(f"exit {code}: {text.strip()[:600]} (grebe {' '.join(map(str, args))})")
+
+    @property
+    def typed(self):
+        return self.code in TYPED_ERRORS
+
+
+# The largest resident set of any command so far, in bytes (a floor: this process's own size).
+peak_bytes_max = 0
+
+
+def run(args, timeout=60):
+    """Runs one command and returns what it wrote to stdout. Raises GrebeError."""
+    global peak_bytes_max
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen([GREBE, *map(str, args)], stdin=subprocess.DEVNULL,
+                                   stdout=out, stderr=err)
+        late = threading.Event()
+        timer = threading.Timer(timeout, lambda: (late.set(), process.kill()))
+        timer.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        timer.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        peak_bytes_max = max(peak_bytes_max, usage.ru_maxrss * 1024)
+        out.seek(0)
+        err.seek(0)
+        if late.is_set():
+            raise GrebeError(args, "timeout", f"still running after {timeout} s")
+        if process.returncode != 0:
+            raise GrebeError(args, process.returncode, err.read().decode("utf-8", "replace"))
+        return out.read()
+
+
+def create(table, key, root, name="i", extra=(), **limits):
+    """Builds an index in a folder of its own; returns the summary."""
+    out = run(["index", "create", table, "--key", quoted(key), "--name", name, "--index-root",
+               root, "--json-errors", *extra], **limits)
+    return json.loads(out)
+
+
+def quoted(columns):
+    """Column names as --key and --columns take them: those with commas in double quotes."""
+    names = [columns] if isinstance(columns, str) else columns
+    return ",".join(f'"{name}"' if "," in name else name for name in names)
+
+
+def read_stream(out):
+    return pa.ipc.open_stream(pa.BufferReader(out)).read_all()
+
+
+def get(table, conditions, root, name="i", columns=None, limit=None, offset=None, nulls=(),
+        keys_text=None, extra=(), **limits):
+    """The rows of one key ([(column, text)], and null columns), or of many (keys_text)."""
+    args = ["get", table, "--name", name, "--index-root", root, "--format", "arrow",
+            "--json-errors"]
+    if columns is not None:
+        args += ["--columns", quoted(columns)]
+    if limit is not None:
+        args += ["--limit", limit]
+    if offset is not None:
+        args += ["--offset", offset]
+    for null in nulls:
+        args += ["--null", null]
+    args += list(extra)
+    if keys_text is None:
+        return read_stream(run(args + [f"{c}={v}" for c, v in conditions], **limits))
+    with tempfile.NamedTemporaryFile("wb", suffix=".keys") as keys:
+        keys.write(keys_text.encode("utf-8"))
+        keys.flush()
+        return read_stream(run(args + ["--keys-from", keys.name], **limits))
+
+
+def count(table, conditions, root, name="i", nulls=(), keys_text=None, **limits):
+    """The row counts: one number for one key, a list for many."""
+    args = ["count", table, "--name", name, "--index-root", root, "--format", "arrow",
+            "--json-errors"]
+    for null in nulls:
+        args += ["--null", null]
+    if keys_text is None:
+        return read_stream(run(args + [f"{c}={v}" for c, v in conditions], **limits))[
+            "count"].to_pylist()[0]
+    with tempfile.NamedTemporaryFile("wb", suffix=".keys") as keys:
+        keys.write(keys_text.encode("utf-8"))
+        keys.flush()
+        rows = read_stream(run(args + ["--keys-from", keys.name], **limits))
+    return rows["count"].to_pylist()
