@@ -1,0 +1,174 @@
+// Rows of every Parquet file that others made: each top-level column, rows picked at random and
+// all of them, against libparquet's Arrow reader on the same file.
+//
+// GREBE_REAL_FILES names the folder. Without it the test is skipped. A column that Grebe refuses
+// although libparquet reads it is a failure, and so is any difference; a column that libparquet
+// cannot read must give a typed error or rows, and never a crash.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <numeric>
+#include <random>
+#include <sstream>
+
+#include "grebe/error.h"
+#include "parquet/row_decode_test_util.h"
+#include "parquet/schema_internal.h"
+
+namespace grebe::pq {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::Subject;
+
+// Columns larger than this (decompressed, as the footer says) are not read whole.
+constexpr int64_t kWholeRowsMax = 20000;
+constexpr int64_t kMemoryBytesMax = 1 << 30;
+
+fs::path RealFiles() {
+  const char* folder = std::getenv("GREBE_REAL_FILES");
+  return folder != nullptr ? fs::path(folder) : fs::path("../shared/real-files");
+}
+
+std::vector<fs::path> ParquetFiles(const fs::path& root) {
+  std::vector<fs::path> paths;
+  for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    const std::string name = entry.path().filename().string();
+    if (!entry.is_regular_file() || name.ends_with(".crc")) continue;
+    if (name.find(".parq") != std::string::npos) paths.push_back(entry.path());
+  }
+  std::ranges::sort(paths);
+  return paths;
+}
+
+std::string ReadFile(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream bytes;
+  bytes << in.rdbuf();
+  return bytes.str();
+}
+
+void CollectLeaves(const ::parquet::arrow::SchemaField& field, std::vector<int>* out) {
+  if (field.is_leaf()) out->push_back(field.column_index);
+  for (const auto& child : field.children) CollectLeaves(child, out);
+}
+
+int64_t ChunkBytesOf(const Subject& subject, const std::vector<int>& leaves) {
+  int64_t bytes = 0;
+  for (const RowGroupPages& group : subject.pages.row_groups) {
+    for (const int leaf : leaves) {
+      for (const PageLocation& page : group.chunks[static_cast<size_t>(leaf)].pages) {
+        bytes += page.bytes.size_bytes();
+      }
+    }
+  }
+  return bytes;
+}
+
+struct Tally {
+  int64_t files = 0, refused = 0, columns_equal = 0, columns_only_here = 0, columns_nowhere = 0;
+  std::map<std::string, int64_t> refusals;
+};
+
+class RealFilesRows : public ::testing::Test {
+ protected:
+  // One column of one file.
+  void CheckColumn(const Subject& subject, const std::string& bytes,
+                   const ::parquet::arrow::SchemaField& field, Tally* tally) {
+    Projection projection;
+    CollectLeaves(field, &projection.leaves);
+    projection.arrow_schema = arrow::schema({field.field});
+    arrow::ProxyMemoryPool counted(arrow::default_memory_pool());
+    arrow::CappedMemoryPool pool(&counted, kMemoryBytesMax);
+    DecodeOptions options;
+    options.pool = &pool;
+    const bool large = ChunkBytesOf(subject, projection.leaves) > (16 << 20);
+    auto whole = large ? Result<std::shared_ptr<arrow::Table>>(LimitExceeded("large"))
+                       : testing::ReadWhole(bytes, projection.leaves);
+    const int64_t row_count =
+        whole.ok() ? (*whole)->num_rows() : subject.map->row_count();
+    if (whole.ok()) {
+      ASSERT_EQ(row_count, subject.map->row_count());
+    }
+    for (int round = 0; round < 4; ++round) {
+      std::vector<int64_t> rows;
+      if (round == 0 && row_count <= kWholeRowsMax) {
+        rows.resize(static_cast<size_t>(row_count));
+        std::iota(rows.begin(), rows.end(), 0);
+      } else {
+        rows = testing::PickRows(row_count, round == 1 ? 1 : 30, &rng_);
+      }
+      auto got = testing::ReadRows(subject, projection, rows, options);
+      if (!whole.ok()) {
+        if (got.ok()) {
+          ASSERT_TRUE((*got)->Validate().ok());
+        } else {
+          ASSERT_NE(KindOf(got.status()), ErrorKind::kInternal) << got.status();
+        }
+        if (round == 0) ++(got.ok() ? tally->columns_only_here : tally->columns_nowhere);
+        if (round == 0) {
+          std::cout << "  libparquet: " << whole.status().message().substr(0, 160) << "\n  here: "
+                    << (got.ok() ? "rows" : got.status().ToString().substr(0, 200)) << "\n";
+        }
+        continue;
+      }
+      ASSERT_TRUE(got.ok()) << got.status() << " round " << round;
+      auto expected = testing::TakeRows(**whole, rows);
+      ASSERT_TRUE(expected.ok()) << expected.status();
+      ASSERT_TRUE((*got)->Validate().ok()) << (*got)->Validate();
+      const std::string difference = testing::Difference(**expected, **got);
+      ASSERT_EQ(difference.substr(0, 2000), "") << " round " << round;
+    }
+    if (whole.ok()) ++tally->columns_equal;
+  }
+
+  void CheckFile(const fs::path& path, Tally* tally) {
+    const std::string bytes = ReadFile(path);
+    auto subject = Subject::Open(bytes);
+    ++tally->files;
+    if (!subject.ok()) {
+      ++tally->refused;
+      ++tally->refusals[std::string(KindName(KindOf(subject.status())))];
+      ASSERT_NE(KindOf(subject.status()), ErrorKind::kInternal) << subject.status();
+      return;
+    }
+    for (const auto& field : subject->schema->impl().manifest.schema_fields) {
+      SCOPED_TRACE("column " + field.field->name());
+      CheckColumn(*subject, bytes, field, tally);
+    }
+  }
+
+  Rng rng_{std::random_device()()};
+};
+
+TEST_F(RealFilesRows, EqualLibparquets) {
+  const fs::path root = RealFiles();
+  if (!fs::is_directory(root)) {
+    GTEST_SKIP() << "no real files at " << root << ": set GREBE_REAL_FILES";
+  }
+  const char* only = std::getenv("GREBE_REAL_FILES_ONLY");
+  Tally tally;
+  for (const fs::path& path : ParquetFiles(root)) {
+    if (only != nullptr && path.string().find(only) == std::string::npos) continue;
+    SCOPED_TRACE(path.string());
+    const size_t before = static_cast<size_t>(tally.columns_nowhere + tally.columns_only_here);
+    CheckFile(path, &tally);
+    if (static_cast<size_t>(tally.columns_nowhere + tally.columns_only_here) != before) {
+      std::cout << path.string() << "\n";
+    }
+  }
+  std::cout << "files " << tally.files << ", refused " << tally.refused << ", columns equal "
+            << tally.columns_equal << ", read here only " << tally.columns_only_here
+            << ", read by neither " << tally.columns_nowhere << "\n";
+  for (const auto& [kind, count] : tally.refusals) {
+    std::cout << "refused as " << kind << ": " << count << "\n";
+  }
+}
+
+}  // namespace
+}  // namespace grebe::pq
