@@ -106,13 +106,30 @@ struct ChunkView {
     return body.mid_rows != nullptr && GetBit(body.mid_rows, i);
   }
   // The last page whose first row is at most `row`: the one in which the row begins, as long as
-  // the map is sound. REQUIRES: page_count > 0.
+  // the map is sound. REQUIRES: page_count > 0, 0 <= row < row_count.
   int64_t PageOf(int64_t row) const;
 };
 
 int64_t ChunkView::PageOf(int64_t row) const {
+  // Rows are spread nearly evenly over pages: guess, widen until the row is enclosed, halve.
+  const int64_t pages = info.page_count;
+  const auto guess = static_cast<int64_t>(static_cast<__int128>(row) * pages / row_count);
   int64_t low = 0;
-  int64_t high = info.page_count;
+  int64_t high = pages;
+  int64_t at = std::clamp<int64_t>(guess, 0, pages - 1);
+  if (FirstRow(at) <= row) {
+    for (int64_t step = 1; at < pages && FirstRow(at) <= row; step *= 2) {
+      low = at;
+      at += step;
+    }
+    high = std::min(at, pages);
+  } else {
+    for (int64_t step = 1; at > 0 && FirstRow(at) > row; step *= 2) {
+      high = at;
+      at -= step;
+    }
+    low = std::max<int64_t>(at, 0);
+  }
   while (high - low > 1) {
     const int64_t middle = low + (high - low) / 2;
     if (FirstRow(middle) <= row) {
@@ -146,9 +163,10 @@ struct PageMap::Impl {
   RowRange RowGroupRows(int64_t i) const { return {RowGroupBegin(i), RowGroupBegin(i + 1)}; }
 
   bool Parse();
-  bool View(int64_t row_group, int64_t leaf, ChunkView* view) const;
   // The chunk's own numbers, unchecked.
   void Numbers(int64_t row_group, int64_t leaf, ChunkView* view) const;
+  // What its pages' rows and bytes take. False: damaged.
+  bool View(int64_t row_group, int64_t leaf, ChunkView* view) const;
 };
 
 void PageMap::Impl::Numbers(int64_t row_group, int64_t leaf, ChunkView* view) const {
@@ -156,7 +174,6 @@ void PageMap::Impl::Numbers(int64_t row_group, int64_t leaf, ChunkView* view) co
   const int64_t codec = fields[kCodec].At(chunk);
   view->row_count = RowGroupRows(row_group).row_count();
   view->begin = fields[kBegin].At(chunk);
-  view->data_bytes = fields[kDataBytes].At(chunk);
   view->info.codec = static_cast<int32_t>(codec & 0xff);
   view->info.always_compressed = (codec & kAlwaysCompressed) != 0;
   view->info.value_count = Add(view->row_count, fields[kExtraValues].At(chunk));
@@ -169,8 +186,11 @@ void PageMap::Impl::Numbers(int64_t row_group, int64_t leaf, ChunkView* view) co
 }
 
 bool PageMap::Impl::View(int64_t row_group, int64_t leaf, ChunkView* view) const {
-  Numbers(row_group, leaf, view);
   const int64_t chunk = row_group * leaf_count + leaf;
+  view->row_count = RowGroupRows(row_group).row_count();
+  view->begin = fields[kBegin].At(chunk);
+  view->data_bytes = fields[kDataBytes].At(chunk);
+  view->info.page_count = static_cast<int32_t>(fields[kPageCount].At(chunk));
   if (!GetBit(has_body, chunk)) return true;
   const int64_t at = fields[kBodyAt].At(chunk);
   if (at < 0 || at >= bodies_bytes) return false;
@@ -209,6 +229,7 @@ bool PageMap::Impl::Parse() {
       if (pages != static_cast<int32_t>(pages) || pages < 0) return false;
       if (!GetBit(has_body, chunk) && pages > 1) return false;
       ChunkView view;
+      Numbers(group, leaf, &view);
       if (!View(group, leaf, &view)) return false;
       if (view.info.value_count < 0) return false;
       const auto& dictionary = view.info.dictionary;
@@ -291,16 +312,20 @@ Result<PageMap::PageSpan> PageMap::FindPages(int row_group, int leaf, RowRange r
                            rows.end, "rows", view.row_count);
   }
   if (rows.empty()) return PageSpan{};
+  if (view.info.page_count <= 0) {
+    return Corrupt("page map has rows without pages", "row_group", row_group, "leaf", leaf);
+  }
   const int64_t first = view.PageOf(rows.begin);
   int64_t last = first;
   // The last wanted row is most often on the same page.
   if (rows.end > view.FirstRow(first + 1)) last = view.PageOf(rows.end - 1);
   if (last < first) return Corrupt("page map is damaged", "row_group", row_group, "leaf", leaf);
   ++last;
-  // The last wanted row goes on in the next page when that begins in the middle of it.
-  while (view.body.mid_rows != nullptr && last < view.info.page_count &&
-         view.BeginsMidRow(last) && view.FirstRow(last) == rows.end) {
-    ++last;
+  // The last wanted row goes on in those next pages that begin in the middle of it.
+  if (view.body.mid_rows != nullptr) {
+    for (int64_t i = last; i < view.info.page_count && view.FirstRow(i) == rows.end; ++i) {
+      if (view.BeginsMidRow(i)) last = i + 1;
+    }
   }
   return PageSpan{static_cast<int>(first), static_cast<int>(last)};
 }
