@@ -86,15 +86,27 @@ class Assembler {
     }
     const auto& fields = projection_.arrow_schema->fields();
     std::vector<ArrayDataPtr> columns;
-    columns.reserve(fields.size());
+    arrow::FieldVector kept;
+    size_t next = 0;
     for (const SchemaField& field : schema_.impl().manifest.schema_fields) {
-      if (!Wants(field)) continue;
-      if (columns.size() == fields.size()) return Internal("projection lacks a field");
-      ARROW_ASSIGN_OR_RAISE(ArrayDataPtr column, Column(field, *fields[columns.size()], rows));
+      if (!Wants(field)) {
+        // A group without any leaf has no values to be read: as in libparquet's batches, it is
+        // left out.
+        next += !HasLeaf(field) && next < fields.size() &&
+                fields[next]->name() == field.field->name();
+        continue;
+      }
+      if (next == fields.size()) return Internal("projection lacks a field");
+      const auto& wanted = fields[next++];
+      ARROW_ASSIGN_OR_RAISE(ArrayDataPtr column, Column(field, *wanted, rows));
       columns.push_back(std::move(column));
+      kept.push_back(wanted);
     }
-    if (columns.size() != fields.size()) return Internal("projection has too many fields");
-    return arrow::RecordBatch::Make(projection_.arrow_schema, rows, std::move(columns));
+    if (next != fields.size()) return Internal("projection has too many fields");
+    auto schema = kept.size() == fields.size()
+                      ? projection_.arrow_schema
+                      : arrow::schema(kept, projection_.arrow_schema->metadata());
+    return arrow::RecordBatch::Make(std::move(schema), rows, std::move(columns));
   }
 
  private:
@@ -105,6 +117,10 @@ class Assembler {
     }
     return std::any_of(field.children.begin(), field.children.end(),
                        [&](const SchemaField& child) { return Wants(child); });
+  }
+
+  static bool HasLeaf(const SchemaField& field) {
+    return field.is_leaf() || std::any_of(field.children.begin(), field.children.end(), HasLeaf);
   }
 
   size_t PlaceOf(int leaf) const {

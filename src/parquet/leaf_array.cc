@@ -341,6 +341,7 @@ class LeafArrayBuilder {
     std::shared_ptr<arrow::Array> array;
     ARROW_RETURN_NOT_OK(builder.Finish(&array));
     ArrayDataPtr data = array->data()->Copy();
+    ARROW_ASSIGN_OR_RAISE(data->buffers[1], NarrowIndexes(*data));
     data->type = type_;  // with its "ordered"
     if (!nullable_) {
       data->buffers[0] = nullptr;
@@ -349,11 +350,37 @@ class LeafArrayBuilder {
     return data;
   }
 
+  // The 32-bit indexes in the type that the Arrow schema in the file asks for.
+  Result<BufferPtr> NarrowIndexes(const ArrayData& indexes) const {
+    const auto& type = arrow::internal::checked_cast<const arrow::DictionaryType&>(*type_);
+    switch (type.index_type()->id()) {
+      case Type::INT8: return IndexesAs<int8_t>(indexes);
+      case Type::UINT8: return IndexesAs<uint8_t>(indexes);
+      case Type::INT16: return IndexesAs<int16_t>(indexes);
+      case Type::UINT16: return IndexesAs<uint16_t>(indexes);
+      case Type::INT64:
+      case Type::UINT64: return IndexesAs<int64_t>(indexes);
+      default: return indexes.buffers[1];
+    }
+  }
+  template <class To>
+  Result<BufferPtr> IndexesAs(const ArrayData& indexes) const {
+    if (indexes.dictionary->length > 0 &&
+        indexes.dictionary->length - 1 > static_cast<int64_t>(std::numeric_limits<To>::max())) {
+      return LimitExceeded("dictionary does not fit its index type", "type", type_->ToString(),
+                           "entries", indexes.dictionary->length);
+    }
+    ARROW_ASSIGN_OR_RAISE(BufferPtr buffer,
+                          NewBuffer(slots_ * static_cast<int64_t>(sizeof(To)), pool_));
+    std::copy_n(reinterpret_cast<const int32_t*>(indexes.buffers[1]->data()), slots_,
+                reinterpret_cast<To*>(buffer->mutable_data()));
+    return buffer;
+  }
+
   // The dictionary holds the values of these rows, in the order in which they appear.
   Result<ArrayDataPtr> Dictionaries() {
     const auto& type = arrow::internal::checked_cast<const arrow::DictionaryType&>(*type_);
     if (!leaf_.slices.empty() && shape_.type != Physical::BYTE_ARRAY) return BadType();
-    if (type.index_type()->id() != Type::INT32) return BadType();
     switch (type.value_type()->id()) {
       case Type::STRING: return DictionariesOf<arrow::StringType>();
       case Type::BINARY: return DictionariesOf<arrow::BinaryType>();

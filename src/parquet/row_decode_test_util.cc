@@ -324,9 +324,11 @@ Result<std::shared_ptr<arrow::RecordBatch>> ReadRows(const Subject& subject,
 Result<std::shared_ptr<arrow::Table>> ReadWhole(const std::string& bytes,
                                                 const std::vector<int>& leaves) {
   return Guarded("reading with libparquet", [&]() -> Result<std::shared_ptr<arrow::Table>> {
+    ::parquet::ReaderProperties reader_properties;
+    reader_properties.set_page_checksum_verification(true);
     ::parquet::arrow::FileReaderBuilder builder;
     ARROW_RETURN_NOT_OK(builder.Open(std::make_shared<arrow::io::BufferReader>(
-        std::make_shared<arrow::Buffer>(bytes))));
+        std::make_shared<arrow::Buffer>(bytes)), reader_properties));
     ::parquet::ArrowReaderProperties properties = ArrowProperties();
     properties.set_pre_buffer(false);
     builder.properties(properties);
