@@ -186,6 +186,7 @@ int64_t PageWalk::NeededBytes(const PageHeader& header) const {
 }
 
 Status PageWalk::OnPage(const PageHeader& header, std::span<const uint8_t> page) {
+  if (on_header_) on_header_(header, position_);
   if (header.is_data()) return OnDataPage(header, page);
   if (header.type != PageType::kDictionary) return Status::OK();
   if (dictionary_ || !pages_.empty()) {

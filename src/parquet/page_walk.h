@@ -5,7 +5,11 @@
 
 #include <arrow/buffer.h>
 
+#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "parquet/footer_internal.h"
@@ -31,6 +35,10 @@ class PageWalk {
                                  const ReadLimits& limits);
   // Checks every page header up to the chunk's last value, and learns no rows.
   static PageWalk OverHeaders(const ChunkMeta& chunk, bool repeated, const ReadLimits& limits);
+
+  // Called with every header, and where it is in the file, as the walk comes by.
+  using OnHeader = std::function<void(const PageHeader&, int64_t offset_bytes)>;
+  void set_on_header(OnHeader on_header) { on_header_ = std::move(on_header); }
 
   bool done() const { return done_; }
   // REQUIRES: !done(). Not empty, within the chunk.
@@ -72,6 +80,7 @@ class PageWalk {
   bool by_levels_ = false;
   bool any_v2_ = false;
 
+  OnHeader on_header_;
   bool done_ = false;
   ByteRange need_;
   std::shared_ptr<arrow::Buffer> bytes_;
