@@ -10,7 +10,7 @@
 
 #include "base/rng.h"
 #include "index/block_cache.h"
-#include "index/index_view_test_util.h"
+#include "testing/test_index.h"
 #include "index/manifest.h"
 #include "store/local_store.h"
 #include "store/memory_store.h"

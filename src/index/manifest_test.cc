@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/hash.h"
@@ -52,7 +54,9 @@ std::string Sealed(std::string body) {
   return body + ",\n\"checksum\":\"" + digits + "\"}\n";
 }
 
-std::string BodyOf(const std::string& text) { return text.substr(0, text.rfind(",\n\"checksum\"")); }
+std::string BodyOf(const std::string& text) {
+  return text.substr(0, text.rfind(",\n\"checksum\""));
+}
 
 // Full() as JSON, changed, sealed again.
 template <class Change>
@@ -239,6 +243,21 @@ TEST(ManifestTest, DuplicateNamesAreCorrupt) {
     EXPECT_TRUE(IsKind(status, ErrorKind::kCorrupt)) << status;
     EXPECT_NE(status.message().find("twice"), std::string::npos) << status;
   }
+}
+
+// The example of docs/format/manifest.md: manifests of this format version open for ever.
+TEST(ManifestTest, TheExampleOfTheFormatPageIsReadAndWrittenByteForByte) {
+  std::ifstream page(std::string(GREBE_SOURCE_DIR) + "/docs/format/manifest.md");
+  const std::string text((std::istreambuf_iterator<char>(page)), std::istreambuf_iterator<char>());
+  const std::string fence = "```json\n";
+  const size_t begin = text.find(fence) + fence.size();
+  ASSERT_GT(begin, fence.size());
+  const std::string example = text.substr(begin, text.find("```", begin) - begin);
+  const auto parsed = ParseManifest(example);
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->version, 2);
+  EXPECT_EQ(parsed->skipped_files[0].path, "bad\xff.parquet");
+  EXPECT_EQ(SerializeManifest(*parsed), example);
 }
 
 TEST(ManifestTest, NewIdsDifferAndFragmentPathsAreAccepted) {

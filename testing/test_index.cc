@@ -1,4 +1,4 @@
-#include "index/index_view_test_util.h"
+#include "testing/test_index.h"
 
 #include <arrow/builder.h>
 #include <arrow/util/base64.h>
