@@ -30,7 +30,7 @@ endfunction()
 # The library: every room's objects in one archive.
 function(grebe_library)
   get_property(rooms GLOBAL PROPERTY GREBE_ROOMS)
-  add_library(grebe STATIC ${PROJECT_SOURCE_DIR}/src/version.cc)
+  add_library(grebe STATIC)
   grebe_compile_options(grebe)
   foreach(room ${rooms})
     target_sources(grebe PRIVATE $<TARGET_OBJECTS:${room}>)

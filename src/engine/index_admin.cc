@@ -6,6 +6,7 @@
 #include "base/failpoint.h"
 #include "engine/build.h"
 #include "engine/covering_schema.h"
+#include "engine/engine.h"
 #include "engine/table_context.h"
 #include "grebe/index.h"
 #include "grebe/version.h"
@@ -170,15 +171,17 @@ Result<table::Snapshot> ReadTable(const TableContext& context) {
 
 }  // namespace
 
-Result<BuildSummary> CreateIndex(const IndexRef& ref, const CreateOptions& options) {
+namespace engine {
+
+Result<BuildSummary> CreateIndexAt(const TableContext& context, const std::string& given_name,
+                                   const CreateOptions& options) {
   if (options.key.empty()) return InvalidArgument("no key columns given");
   const std::set<std::string> distinct(options.key.begin(), options.key.end());
   if (distinct.size() != options.key.size()) {
     return InvalidArgument("a key column is named twice");
   }
-  const std::string name = ref.name.empty() ? engine::DefaultIndexName(options.key) : ref.name;
-  ARROW_RETURN_NOT_OK(engine::CheckIndexName(name));
-  ARROW_ASSIGN_OR_RAISE(TableContext context, engine::ResolveTable(ref));
+  const std::string name = given_name.empty() ? DefaultIndexName(options.key) : given_name;
+  ARROW_RETURN_NOT_OK(CheckIndexName(name));
   const store::Location folder = engine::IndexFolder(context, name);
   ManifestLog log(folder);
   ARROW_ASSIGN_OR_RAISE(auto existing, log.ReadNewest());
@@ -216,9 +219,9 @@ Result<BuildSummary> CreateIndex(const IndexRef& ref, const CreateOptions& optio
   return SummaryOf(name, committed ? committed->version : 0, true, built);
 }
 
-Result<BuildSummary> RefreshIndex(const IndexRef& ref, const BuildOptions& options) {
-  ARROW_ASSIGN_OR_RAISE(TableContext context, engine::ResolveTable(ref));
-  ARROW_ASSIGN_OR_RAISE(auto found, engine::FindIndex(context, ref.name, {}));
+Result<BuildSummary> RefreshIndexAt(const TableContext& context, const std::string& name,
+                                    const BuildOptions& options) {
+  ARROW_ASSIGN_OR_RAISE(auto found, FindIndex(context, name, {}));
   const store::Location folder = engine::IndexFolder(context, found.name);
   ManifestLog log(folder);
   engine::BuiltFragment built;
@@ -236,6 +239,8 @@ Result<BuildSummary> RefreshIndex(const IndexRef& ref, const BuildOptions& optio
   }
   return Conflict("other writers were always first", "attempts", kCommitAttempts);
 }
+
+}  // namespace engine
 
 namespace {
 
@@ -374,9 +379,11 @@ Result<std::optional<BuildSummary>> CompactOnce(const TableContext& context,
 
 }  // namespace
 
-Result<BuildSummary> CompactIndex(const IndexRef& ref, const BuildOptions& options, bool all) {
-  ARROW_ASSIGN_OR_RAISE(TableContext context, engine::ResolveTable(ref));
-  ARROW_ASSIGN_OR_RAISE(auto found, engine::FindIndex(context, ref.name, {}));
+namespace engine {
+
+Result<BuildSummary> CompactIndexAt(const TableContext& context, const std::string& name,
+                                    const BuildOptions& options, bool all) {
+  ARROW_ASSIGN_OR_RAISE(auto found, FindIndex(context, name, {}));
   ManifestLog log(engine::IndexFolder(context, found.name));
   BuildSummary total;
   total.name = found.name;
@@ -400,6 +407,23 @@ Result<BuildSummary> CompactIndex(const IndexRef& ref, const BuildOptions& optio
     }
     found.manifest = *std::move(newest);
   }
+}
+
+}  // namespace engine
+
+Result<BuildSummary> CreateIndex(const IndexRef& ref, const CreateOptions& options) {
+  ARROW_ASSIGN_OR_RAISE(TableContext context, engine::ResolveTable(ref));
+  return engine::CreateIndexAt(context, ref.name, options);
+}
+
+Result<BuildSummary> RefreshIndex(const IndexRef& ref, const BuildOptions& options) {
+  ARROW_ASSIGN_OR_RAISE(TableContext context, engine::ResolveTable(ref));
+  return engine::RefreshIndexAt(context, ref.name, options);
+}
+
+Result<BuildSummary> CompactIndex(const IndexRef& ref, const BuildOptions& options, bool all) {
+  ARROW_ASSIGN_OR_RAISE(TableContext context, engine::ResolveTable(ref));
+  return engine::CompactIndexAt(context, ref.name, options, all);
 }
 
 Status DropIndex(const IndexRef& ref) {

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "base/clock.h"
+#include "engine/engine.h"
 #include "engine/index_report.h"
 #include "engine/key_rows.h"
 #include "engine/table_context.h"
@@ -381,9 +382,15 @@ class IndexImpl final : public Index {
 }  // namespace
 
 Result<std::shared_ptr<Index>> Index::Open(const IndexRef& ref, const OpenOptions& options) {
-  Stopwatch watch;
   ARROW_ASSIGN_OR_RAISE(engine::TableContext context, engine::ResolveTable(ref));
-  ARROW_ASSIGN_OR_RAISE(auto found, engine::FindIndex(context, ref.name, options.key));
+  return engine::OpenIndexAt(context, ref.name, options);
+}
+
+Result<std::shared_ptr<Index>> engine::OpenIndexAt(const TableContext& context,
+                                                   const std::string& name,
+                                                   const OpenOptions& options) {
+  Stopwatch watch;
+  ARROW_ASSIGN_OR_RAISE(auto found, engine::FindIndex(context, name, options.key));
   store::Location root = engine::DataRoot(context, found.manifest);
   index::ViewOptions view_options;
   view_options.block_cache_bytes_max = options.cache.block_bytes_max;

@@ -9,8 +9,8 @@
 
 #include <atomic>
 #include <deque>
-#include <map>
 #include <mutex>
+#include <set>
 
 #include "base/clock.h"
 #include "store/coalesce.h"
@@ -44,6 +44,14 @@ struct SchemaGroup {
   std::vector<size_t> positions;                                      // ordinals in the part
 };
 
+size_t DistinctFiles(std::span<const FetchPart> parts) {
+  std::set<uint32_t> files;
+  for (const FetchPart& part : parts) {
+    for (const FileRows& rows : part.rows) files.insert(rows.file);
+  }
+  return files.size();
+}
+
 class Fetch {
  public:
   Fetch(index::IndexView& view, store::Store& store, const FetchOptions& options, Explain* explain)
@@ -59,6 +67,7 @@ class Fetch {
         ARROW_RETURN_NOT_OK(PlanFile(i, rows, &group));
       }
     }
+    explain_->files += static_cast<int64_t>(DistinctFiles(parts));
     explain_->stage_us.plan += watch.LapUs();
     ARROW_RETURN_NOT_OK(FetchAndDecode());
     explain_->stage_us.fetch += watch.LapUs();

@@ -1,5 +1,6 @@
 #include "table/snapshot.h"
 
+#include <arrow/scalar.h>
 #include <gtest/gtest.h>
 
 #include "store/memory_store.h"
