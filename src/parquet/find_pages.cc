@@ -185,7 +185,11 @@ Result<FilePages> PageFinder::Run() {
       const Slot slot{static_cast<int>(group), leaf,
                       &footer_.chunk(static_cast<int>(group), leaf),
                       &pages.row_groups[group].chunks[static_cast<size_t>(leaf)]};
-      if (slot.meta->value_count == 0) continue;
+      if (slot.meta->value_count == 0) {
+        if (footer_.row_counts[group] == 0) continue;
+        return Where(Corrupt("column has no values for its rows", "rows",
+                             footer_.row_counts[group]), slot);
+      }
       if (!slot.meta->offset_index) {
         to_walk_.push_back(slot);
       } else if (auto bytes = footer_.FromTail(*slot.meta->offset_index)) {
