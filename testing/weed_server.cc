@@ -1,19 +1,9 @@
 #include "testing/weed_server.h"
 
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <random>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -28,29 +18,6 @@ namespace grebe::testing {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool PortIsFree(int port) {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  const bool is_free = ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
-  ::close(fd);
-  return is_free;
-}
-
-// Every port of SeaweedFS needs the one 10,000 above it too, for gRPC. Below 32768, where the
-// kernel takes the ports of outgoing connections from.
-std::vector<int> FreePorts(size_t count) {
-  std::random_device random;
-  std::vector<int> ports;
-  while (ports.size() < count) {
-    const int port = 10500 + static_cast<int>(random() % 12000);
-    if (PortIsFree(port) && PortIsFree(port + 10000)) ports.push_back(port);
-  }
-  return ports;
-}
 
 constexpr char kConfig[] = R"({"identities": [
   {"name": "admin", "credentials": [{"accessKey": "adminkey", "secretKey": "adminsecret"}],
@@ -126,23 +93,7 @@ Status WeedServer::Launch(const std::string& program, const Options& options) {
     words.push_back("-s3.cert.file=" + ca_file_);
     words.push_back("-s3.key.file=" + folder_ + "/key.pem");
   }
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  const std::string log = folder_ + "/log";
-  const pid_t parent = ::getpid();
-  pid_ = ::fork();
-  if (pid_ < 0) return LimitExceeded("cannot fork", "errno", errno);
-  if (pid_ == 0) {
-    // It ends with the test, however that ends.
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(1);
-    const int fd = ::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    ::dup2(fd, 1);
-    ::dup2(fd, 2);
-    ::execv(arguments[0], arguments.data());
-    ::_exit(127);
-  }
+  ARROW_ASSIGN_OR_RAISE(process_, ChildProcess::Start(std::move(words), folder_ + "/log"));
   return Status::OK();
 }
 
@@ -150,11 +101,7 @@ Status WeedServer::WaitUntilUp() {
   ARROW_ASSIGN_OR_RAISE(const auto transport, store::MakeCurlTransport({}));
   const auto deadline = store::Clock::now() + std::chrono::seconds(60);
   while (store::Clock::now() < deadline) {
-    int status = 0;
-    if (::waitpid(pid_, &status, WNOHANG) == pid_) {
-      pid_ = -1;
-      return Transient("SeaweedFS ended", "status", status);
-    }
+    if (!process_->running()) return Transient("SeaweedFS ended by itself");
     if (MakeBucket("warmup").ok()) {
       const auto location = store::OpenLocation("s3://warmup/x", AdminOptions());
       if (location.ok() &&
@@ -168,10 +115,7 @@ Status WeedServer::WaitUntilUp() {
 }
 
 WeedServer::~WeedServer() {
-  if (pid_ > 0) {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
+  process_.reset();
   std::error_code ignored;
   if (!folder_.empty()) fs::remove_all(folder_, ignored);
 }

@@ -2,13 +2,12 @@
 // in a temporary folder, ended by its process id.
 #pragma once
 
-#include <sys/types.h>
-
 #include <memory>
 #include <string>
 
 #include "base/status.h"
 #include "store/store.h"
+#include "testing/child_process.h"
 
 namespace grebe::testing {
 
@@ -39,7 +38,7 @@ class WeedServer {
   Status MakeCertificate();
 
   std::string folder_;
-  pid_t pid_ = -1;
+  std::unique_ptr<ChildProcess> process_;
   int port_ = 0;
   int tls_port_ = 0;
   std::string ca_file_;

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "store/arrow_store.h"
 #include "store/local_store.h"
 #include "store/memory_store.h"
 #include "store/s3_store.h"
@@ -79,8 +80,16 @@ Result<std::shared_ptr<Store>> OpenStore(const ParsedUri& uri, const StoreOption
       return OpenStores::Instance().Get(S3Name(uri.authority, options), [&] {
         return MakeS3Store(uri.authority, options, ProcessEnv());
       });
-    default: return Unsupported("no store for this scheme in this build yet");
+    case Scheme::kGcs:
+      return OpenStores::Instance().Get("gs " + uri.authority, [&] {
+        return MakeGcsStore(uri.authority, options, ProcessEnv());
+      });
+    case Scheme::kAzure:
+      return OpenStores::Instance().Get("abfs " + uri.authority, [&] {
+        return MakeAzureStore(uri.authority, options, ProcessEnv());
+      });
   }
+  return Internal("a scheme without a store");
 }
 
 }  // namespace
