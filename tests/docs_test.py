@@ -4,7 +4,8 @@
 A fenced block marked `console` is run. Lines that start with "$ " are commands (a line that ends
 with a backslash goes on in the next); the others are the expected output of the command above
 them. In those, "..." stands for any text within the line, and a line of just "..." for any number
-of lines. A command without expected lines may print what it likes. A command must exit with 0,
+of lines; "(nothing)" says that nothing is printed. A command without expected lines may print what it
+likes. A command must exit with 0,
 unless the line "# exit N" follows its output. All blocks of one document run in order, by bash, in
 one temporary folder that holds links to tools/ and examples/; `grebe` and `python3` are those of
 the build and of the .venv.
@@ -56,6 +57,8 @@ def read_examples(text):
 def pattern_of(expected):
     """A regular expression for the expected lines."""
     parts = []
+    if expected == ["(nothing)"]:
+        return re.compile("")
     for line in expected:
         if line == "...":
             parts.append(r"(?:.*\n)*?")
