@@ -4,11 +4,10 @@
 A fenced block marked `console` is run. Lines that start with "$ " are commands (a line that ends
 with a backslash goes on in the next); the others are the expected output of the command above
 them. In those, "..." stands for any text within the line, and a line of just "..." for any number
-of lines; "(nothing)" says that nothing is printed. A command without expected lines may print what it
-likes. A command must exit with 0,
-unless the line "# exit N" follows its output. All blocks of one document run in order, by bash, in
-one temporary folder that holds links to tools/ and examples/; `grebe` and `python3` are those of
-the build and of the .venv.
+of lines; "(nothing)" says that nothing is printed. A command without expected lines may print what
+it likes. A command must exit with 0, unless the line "# exit N" follows its output. All blocks of
+one document run in order, by bash, in one temporary folder that holds links to tools/ and
+examples/; `grebe` and `python3` are those of the build and of the .venv.
 
   tests/docs_test.py [--grebe PATH] [DOCUMENT...]
 """
