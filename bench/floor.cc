@@ -1,6 +1,7 @@
 // The floors that the goals are set against, on one thread with the files in the page cache:
 //
-//   floor KEYS FILE.parquet...     KEYS: JSON lines such as {"user_id": 42}; the key is an int64 column
+//   floor KEYS FILE.parquet...
+// KEYS: JSON lines such as {"user_id": 42}; the key is an int64 column
 //
 // decode      seconds to decode the key column of every file (best of three): an index build cannot
 //             do without
@@ -118,7 +119,9 @@ class Decompressor {
   // before it is a few dozen bytes.
   void Read(int fd, const Range& range) {
     if (static_cast<int64_t>(page_.size()) < range.size) page_.resize(range.size);
-    if (pread(fd, page_.data(), range.size, range.offset) != range.size) throw std::runtime_error("short read");
+    if (pread(fd, page_.data(), range.size, range.offset) != range.size) {
+      throw std::runtime_error("short read");
+    }
     static const char kMagic[] = "\x28\xB5\x2F\xFD";
     auto begin = std::search(page_.begin(), page_.begin() + std::min<int64_t>(range.size, 256),
                              kMagic, kMagic + 4);

@@ -56,7 +56,9 @@ struct Costs {
   }
 
   void Report(nlohmann::json* answer) const {
-    auto mean = [&](int64_t total) { return static_cast<double>(total) / std::max<int64_t>(1, lookups); };
+    auto mean = [&](int64_t total) {
+      return static_cast<double>(total) / std::max<int64_t>(1, lookups);
+    };
     (*answer)["explain"] = {
         {"waves_max", waves_max},
         {"requests_mean", mean(sum.requests)},
