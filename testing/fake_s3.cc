@@ -181,7 +181,8 @@ FakeReply FakeS3::List(const FakeRequest& request) {
   }
   FakeReply reply;
   reply.body =
-      "<?xml version=\"1.0\"?>\n<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
+      "<?xml version=\"1.0\"?>\n"
+      "<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
       "<EncodingType>url</EncodingType><IsTruncated>" +
       std::string(cut ? "true" : "false") + "</IsTruncated>" + entries;
   if (cut) {

@@ -34,7 +34,9 @@ BuildSummary SummaryOf(const std::string& name, int64_t version, bool changed,
   summary.files_added = static_cast<int64_t>(built.paths.size() - built.dead_files.size());
   summary.rows_added = built.row_count;
   if (built.info) summary.index_bytes_written = built.info->size_bytes;
-  for (const auto& skipped : built.skipped) summary.skipped.push_back({skipped.path, skipped.reason});
+  for (const auto& skipped : built.skipped) {
+    summary.skipped.push_back({skipped.path, skipped.reason});
+  }
   return summary;
 }
 
@@ -357,7 +359,8 @@ Result<std::optional<BuildSummary>> CompactOnce(const TableContext& context,
   manifest.created_at.clear();
   BuildSummary summary;
   std::erase_if(manifest.fragments, [&](const auto& info) { return merged.contains(info.path); });
-  std::erase_if(manifest.dead_files, [&](const auto& dead) { return merged.contains(dead.fragment); });
+  std::erase_if(manifest.dead_files,
+                [&](const auto& dead) { return merged.contains(dead.fragment); });
   if (live_files > 0) {
     const std::string path = index::NewFragmentPath();
     ARROW_ASSIGN_OR_RAISE(auto upload, folder.store->StartUpload(folder.path + "/" + path));

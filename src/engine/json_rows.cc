@@ -91,7 +91,8 @@ void AppendUuid(const uint8_t* bytes, std::string* out) {
 Status AppendExtension(const arrow::ExtensionArray& array, int64_t row, std::string* out) {
   const auto& type = static_cast<const arrow::ExtensionType&>(*array.type());
   if (type.extension_name() == "arrow.uuid") {
-    AppendUuid(static_cast<const arrow::FixedSizeBinaryArray&>(*array.storage()).GetValue(row), out);
+    const auto& storage = static_cast<const arrow::FixedSizeBinaryArray&>(*array.storage());
+    AppendUuid(storage.GetValue(row), out);
     return Status::OK();
   }
   return AppendJson(*array.storage(), row, out);
@@ -137,8 +138,12 @@ Status AppendJson(const arrow::Array& array, int64_t row, std::string* out) {
       AppendFloat(arrow::util::Float16::FromBits(
                       static_cast<const arrow::HalfFloatArray&>(array).Value(row)).ToFloat(), out);
       break;
-    case Type::FLOAT: AppendFloat(static_cast<const arrow::FloatArray&>(array).Value(row), out); break;
-    case Type::DOUBLE: AppendFloat(static_cast<const arrow::DoubleArray&>(array).Value(row), out); break;
+    case Type::FLOAT:
+      AppendFloat(static_cast<const arrow::FloatArray&>(array).Value(row), out);
+      break;
+    case Type::DOUBLE:
+      AppendFloat(static_cast<const arrow::DoubleArray&>(array).Value(row), out);
+      break;
     case Type::STRING: AppendText<arrow::StringArray>(array, row, out); break;
     case Type::LARGE_STRING: AppendText<arrow::LargeStringArray>(array, row, out); break;
     case Type::STRING_VIEW: AppendText<arrow::StringViewArray>(array, row, out); break;

@@ -191,7 +191,9 @@ void BM_FindMany(benchmark::State& state, const Case* spec) {
   std::vector<key::EncodedKeys> batches;
   for (int b = 0; b < 64; ++b) {
     batches.push_back(NoKeys(*spec));
-    for (int i = 0; i < 4096; ++i) AppendKey(*spec, spec->id(rng.Below(rows), rows), &batches.back());
+    for (int i = 0; i < 4096; ++i) {
+      AppendKey(*spec, spec->id(rng.Below(rows), rows), &batches.back());
+    }
   }
   std::vector<Posting> postings;
   std::vector<uint64_t> ends;

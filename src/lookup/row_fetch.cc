@@ -281,7 +281,8 @@ class Fetch {
       const FetchPart& part, const std::deque<SchemaGroup>& groups,
       const arrow::RecordBatchVector& batches) {
     ARROW_ASSIGN_OR_RAISE(auto joined, arrow::ConcatenateRecordBatches(batches));
-    std::vector<std::pair<int64_t, int64_t>> place(part.rows.size());   // first row in joined, count
+    // Of each key: first row in joined, count.
+    std::vector<std::pair<int64_t, int64_t>> place(part.rows.size());
     int64_t at = 0;
     for (const SchemaGroup& group : groups) {
       for (size_t i = 0; i < group.positions.size(); ++i) {

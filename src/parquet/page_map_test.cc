@@ -358,7 +358,9 @@ TEST(PageMap, WorkedExampleOfTheFormatPage) {
   FilePages pages;
   ChunkPages id;
   id.info.value_count = 3000;
-  id.pages = {{{4, 8027}, {0, 1000}}, {{8027, 16050}, {1000, 2000}}, {{16050, 24073}, {2000, 3000}}};
+  id.pages = {{{4, 8027}, {0, 1000}},
+              {{8027, 16050}, {1000, 2000}},
+              {{16050, 24073}, {2000, 3000}}};
   ChunkPages tags;
   tags.info.codec = 6;
   tags.info.value_count = 7500;

@@ -65,7 +65,8 @@ class Randomizer {
     const uint64_t value = Value();
     switch (type.id()) {
       case Type::NA: return builder->AppendNull();
-      case Type::BOOL: return static_cast<arrow::BooleanBuilder*>(builder)->Append((value & 1) != 0);
+      case Type::BOOL:
+        return static_cast<arrow::BooleanBuilder*>(builder)->Append((value & 1) != 0);
       case Type::INT8: return As<arrow::Int8Type>(builder, static_cast<int8_t>(value));
       case Type::UINT8: return As<arrow::UInt8Type>(builder, static_cast<uint8_t>(value));
       case Type::INT16: return As<arrow::Int16Type>(builder, static_cast<int16_t>(value));
@@ -196,7 +197,8 @@ std::shared_ptr<arrow::Schema> EveryType() {
       field("struct", point), field("struct_required", point, false),
       field("struct_deep", arrow::struct_({field("p", point, false), field("q", point),
                                            field("l", arrow::list(arrow::int32()))})),
-      field("list", arrow::list(arrow::int32())), field("list_required", arrow::list(required_item)),
+      field("list", arrow::list(arrow::int32())),
+      field("list_required", arrow::list(required_item)),
       field("list_not_null", arrow::list(arrow::utf8()), false),
       field("large_list", arrow::large_list(arrow::utf8())),
       field("list_list", arrow::list(arrow::list(arrow::int16()))),

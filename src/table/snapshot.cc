@@ -40,7 +40,8 @@ bool IsHidden(std::string_view path) {
 // Iceberg keeps metadata/*.metadata.json, Delta _delta_log/.
 Status RefuseTableFormats(std::string_view relative) {
   if (relative.starts_with("_delta_log/")) {
-    return Unsupported("this is a Delta table: its folder also holds removed rows", "path", relative);
+    return Unsupported("this is a Delta table: its folder also holds removed rows", "path",
+                       relative);
   }
   if (relative.starts_with("metadata/") && relative.ends_with(".metadata.json")) {
     return Unsupported("this is an Iceberg table: its folder also holds removed rows", "path",
@@ -69,7 +70,8 @@ std::shared_ptr<arrow::DataType> NarrowestType(const std::vector<std::string>& v
 std::string SnapshotId(const std::vector<store::Object>& files) {
   std::string all;
   for (const store::Object& file : files) {
-    all += file.path + '\0' + file.identity.tag + '\0' + std::to_string(file.identity.size_bytes) + '\n';
+    all += file.path + '\0' + file.identity.tag + '\0' +
+           std::to_string(file.identity.size_bytes) + '\n';
   }
   char hex[17];
   std::snprintf(hex, sizeof(hex), "%016llx", static_cast<unsigned long long>(Checksum(all)));
