@@ -1,6 +1,6 @@
 // A proxy that makes a local object store as far away as a remote one: it holds every HTTP request
-// for a fixed time, forwards it, and logs it. One thread a connection; connections are kept alive on
-// both sides, each client connection having its own to the store.
+// for a fixed time, forwards it, and logs it. One thread a connection; connections are kept alive
+// on both sides, each client connection having its own to the store.
 //
 //   delay_proxy UPSTREAM_PORT DELAY_US
 //

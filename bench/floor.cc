@@ -160,8 +160,10 @@ nlohmann::json Measure(const std::vector<File>& files,
   }
   std::sort(times.begin(), times.end());
   double lookups = 3.0 * keys.size();
-  return {{"p50_us", times[times.size() / 2] / 1e3}, {"pages_mean", work.pages / lookups},
-          {"bytes_mean", work.bytes_in / lookups}, {"decompressed_bytes_mean", work.bytes_out / lookups}};
+  return {{"p50_us", times[times.size() / 2] / 1e3},
+          {"pages_mean", work.pages / lookups},
+          {"bytes_mean", work.bytes_in / lookups},
+          {"decompressed_bytes_mean", work.bytes_out / lookups}};
 }
 
 void Run(const std::string& keys_path, std::vector<File> files) {

@@ -9,8 +9,8 @@ copy of the data) or build (its index on the copy), and CONFIG one JSON object:
   copy     folder (or URI) of the rival's own copy, for those that need one
   s3       null, or {"endpoint": "http://127.0.0.1:1", "access_key": .., "secret_key": ..}
 
-`copy` and `build` print {"seconds", "bytes" (of the copy now), "peak_rss_bytes"}. `serve` prints one
-object when it is open, then answers one line per line of stdin:
+`copy` and `build` print {"seconds", "bytes" (of the copy now), "peak_rss_bytes"}. `serve` prints
+one object when it is open, then answers one line per line of stdin:
 
   {"keys": [..]}                 looks the keys up, one after another
   {"keys": [..], "check": true}  the same, and adds the checksum of all rows
@@ -18,7 +18,8 @@ object when it is open, then answers one line per line of stdin:
 
 Answer: {"lookups": [[start_ns, end_ns, rows], ..], "checksum": hex or null, "peak_rss_bytes"}.
 Times are CLOCK_MONOTONIC, so that the delaying proxy's log can be matched with them. The clock
-runs from the key to the rows in memory (Arrow, or tuples where a rival is faster with them); the checksum is not timed.
+runs from the key to the rows in memory (Arrow, or tuples where a rival is faster with them); the
+checksum is not timed.
 """
 import json
 import os
