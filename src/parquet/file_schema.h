@@ -1,7 +1,8 @@
 // One distinct Parquet schema: the footer without its row groups. Many files share one.
 // Threads: immutable, safe.
 //
-// (Not named schema.h: libparquet's own headers include "parquet/schema.h" and would get this one.)
+// (Not named schema.h: libparquet has a header of that name and path, and its own headers would get
+// this one.)
 #pragma once
 
 #include <arrow/type.h>

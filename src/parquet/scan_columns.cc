@@ -17,9 +17,11 @@
 namespace grebe::pq {
 namespace {
 
-// Row groups are read ahead together while their chunks stay below this; a chunk that is larger by
-// itself is streamed through a buffer.
+// Row groups are read ahead together while their chunks stay below this.
 constexpr int64_t kReadAheadBytes = 32 << 20;
+// A row group whose chunks are larger than this is not held in memory but streamed through a
+// buffer, after a walk over its page headers.
+constexpr int64_t kHeldBytesMax = 64 << 20;
 constexpr int64_t kStreamBufferBytes = 8 << 20;
 
 // The file as libparquet wants to see it. Chunks that were read ahead are served from memory,
@@ -104,7 +106,7 @@ class ColumnScan {
   Status ScanRowGroup(int row_group);
   Status Deliver(arrow::RecordBatchReader& batches, int64_t rows_expected);
   int64_t GroupBytes(int row_group) const;
-  bool IsStreamed(int row_group) const { return GroupBytes(row_group) > kReadAheadBytes; }
+  bool IsStreamed(int row_group) const { return GroupBytes(row_group) > kHeldBytesMax; }
 
   store::Store& store_;
   const Footer::Impl& footer_;
