@@ -48,11 +48,12 @@ void ProgressBar::Draw(const BuildProgress& progress) {
   std::string bar;
   for (int i = 0; i < kBarWidth; ++i) bar += i < share * kBarWidth ? '#' : '.';
   const double left = share > 0 ? seconds / share - seconds : 0;
+  const double rows_per_second = seconds > 0 ? static_cast<double>(progress.rows) / seconds : 0;
   std::fprintf(stderr, "\r[%s] %lld/%lld files  %s  %s/s  %s  %.0f s left\033[K", bar.c_str(),
                static_cast<long long>(progress.files_done),
                static_cast<long long>(progress.files_total),
                Amount(static_cast<double>(progress.rows), "rows").c_str(),
-               Amount(seconds > 0 ? static_cast<double>(progress.rows) / seconds : 0, "rows").c_str(),
+               Amount(rows_per_second, "rows").c_str(),
                Amount(static_cast<double>(progress.bytes_done), "B").c_str(), left);
 }
 

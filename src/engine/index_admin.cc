@@ -280,8 +280,9 @@ Result<BuildSummary> RefreshOnce(const TableContext& context, const engine::Foun
 
   Manifest manifest = found.manifest;
   manifest.created_at.clear();
-  ARROW_ASSIGN_OR_RAISE(const int64_t removed,
-                        ApplyRefresh(snapshot, indexed, difference, *built, *built_files, &manifest));
+  ARROW_ASSIGN_OR_RAISE(
+      const int64_t removed,
+      ApplyRefresh(snapshot, indexed, difference, *built, *built_files, &manifest));
   const bool changed = manifest.fragments != found.manifest.fragments ||
                        manifest.dead_files != found.manifest.dead_files ||
                        manifest.skipped_files != found.manifest.skipped_files;

@@ -37,8 +37,9 @@ Result<std::shared_ptr<arrow::Array>> ColumnByPath(const arrow::RecordBatch& row
        end = path.rfind('.', end - 1)) {
     const int column = rows.schema()->GetFieldIndex(path.substr(0, end));
     if (column < 0) continue;
-    return Descend(rows.column(column),
-                   end == path.size() ? std::string_view() : std::string_view(path).substr(end + 1));
+    const std::string_view rest =
+        end == path.size() ? std::string_view() : std::string_view(path).substr(end + 1);
+    return Descend(rows.column(column), rest);
   }
   return InvalidArgument("no such column", "column", path);
 }

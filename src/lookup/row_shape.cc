@@ -156,12 +156,9 @@ Result<std::shared_ptr<const RowShape>> RowShape::Make(const Schemas& schemas,
     const bool by_position = columns.empty() && own.num_fields() == unified->num_fields() &&
                              own.Equals(*unified, false);
     for (int i = 0; i < shape->schema_->num_fields(); ++i) {
-      if (shape->is_partition_[i]) {
-        per_schema.source.push_back(-1);
-      } else {
-        per_schema.source.push_back(
-            by_position ? i : own.GetFieldIndex(shape->schema_->field(i)->name()));
-      }
+      const int own_index =
+          by_position ? i : own.GetFieldIndex(shape->schema_->field(i)->name());
+      per_schema.source.push_back(shape->is_partition_[i] ? -1 : own_index);
     }
   }
   return shape;

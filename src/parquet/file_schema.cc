@@ -22,8 +22,8 @@ namespace {
 
 constexpr char kArrowSchemaKey[] = "ARROW:schema";
 
-// The ARROW:schema metadata (empty: none) without the metadata of the schema as a whole (pandas puts the row
-// range of the very file there). Fields keep theirs: it names extension types.
+// The ARROW:schema metadata (empty: none) without the metadata of the schema as a whole (pandas
+// puts the row range of the very file there). Fields keep theirs: it names extension types.
 Result<std::string> ArrowSchemaOf(const ::parquet::FileMetaData& metadata) {
   const auto& all = metadata.key_value_metadata();
   if (all == nullptr || !all->Contains(kArrowSchemaKey)) return std::string();

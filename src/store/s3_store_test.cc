@@ -449,7 +449,8 @@ TEST_F(S3FaultTest, MalformedListingsAreCorrupt) {
   for (const char* body : {"", "<html></html>", "<ListBucketResult><Contents><Key>x</Key>",
                            "<ListBucketResult><Contents><Key>x</Key><Size>-1</Size></Contents>"
                            "</ListBucketResult>",
-                           "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>"}) {
+                           "<ListBucketResult><IsTruncated>true</IsTruncated>"
+                           "</ListBucketResult>"}) {
     FakeReply reply;
     reply.body = body;
     FaultFirst(1000, reply);
