@@ -4,8 +4,8 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
-import threading
 
 import pyarrow as pa
 
@@ -37,29 +37,35 @@ class GrebeError(Exception):
         return self.code in TYPED_ERRORS
 
 
-# The largest resident set of any command so far, in bytes (a floor: this process's own size).
+# The largest resident set of any command so far, in bytes.
 peak_bytes_max = 0
+
+_launchers = {}   # by process id: a forked process starts one of its own
+
+
+def _launcher():
+    if os.getpid() not in _launchers:
+        _launchers[os.getpid()] = subprocess.Popen(
+            [sys.executable, "-S", "-E", str(pathlib.Path(__file__).parent / "launcher.py")],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return _launchers[os.getpid()]
 
 
 def run(args, timeout=60):
     """Runs one command and returns what it wrote to stdout. Raises GrebeError."""
     global peak_bytes_max
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = subprocess.Popen([GREBE, *map(str, args)], stdin=subprocess.DEVNULL,
-                                   stdout=out, stderr=err)
-        late = threading.Event()
-        timer = threading.Timer(timeout, lambda: (late.set(), process.kill()))
-        timer.start()
-        _, status, usage = os.wait4(process.pid, 0)
-        timer.cancel()
-        process.returncode = os.waitstatus_to_exitcode(status)
-        peak_bytes_max = max(peak_bytes_max, usage.ru_maxrss * 1024)
-        out.seek(0)
-        err.seek(0)
-        if late.is_set():
+    with tempfile.NamedTemporaryFile() as out, tempfile.NamedTemporaryFile() as err:
+        launcher = _launcher()
+        job = {"args": [GREBE, *map(str, args)], "out": out.name, "err": err.name,
+               "timeout": timeout}
+        launcher.stdin.write(json.dumps(job) + "\n")
+        launcher.stdin.flush()
+        done = json.loads(launcher.stdout.readline())
+        peak_bytes_max = max(peak_bytes_max, done["peak_bytes"])
+        if done["code"] is None:
             raise GrebeError(args, "timeout", f"still running after {timeout} s")
-        if process.returncode != 0:
-            raise GrebeError(args, process.returncode, err.read().decode("utf-8", "replace"))
+        if done["code"] != 0:
+            raise GrebeError(args, done["code"], err.read().decode("utf-8", "replace"))
         return out.read()
 
 

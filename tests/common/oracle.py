@@ -53,7 +53,7 @@ def read(folder):
     folder = pathlib.Path(folder)
     base = folder.parent if folder.is_file() else folder
     files = data_files(folder)
-    tables = [pq.ParquetFile(base / f).read() for f in files]
+    tables = [read_file(base / f) for f in files]
     parts = [partitions(f) for f in files]
     names = list(dict.fromkeys(name for p in parts for name in p))
     tables = [t.drop_columns([n for n in names if n in t.schema.names]) for t in tables]
@@ -67,6 +67,13 @@ def read(folder):
         tables = [t.append_column(name, partition_column(p.get(name), kind, t.num_rows))
                   for t, p in zip(tables, parts)]
     return pa.concat_tables(tables).combine_chunks()
+
+
+def read_file(path):
+    """One file, by row groups: pyarrow cannot join the chunks of some nested columns."""
+    file = pq.ParquetFile(path)
+    groups = range(file.metadata.num_row_groups)
+    return pa.concat_tables([file.read_row_group(g) for g in groups]) if groups else file.read()
 
 
 def conform(table, schema):

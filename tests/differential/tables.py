@@ -328,9 +328,10 @@ def write_files(folder, kind, rng, spec, options, rows_total):
         if spec.get("mixed") and number % 2 == 1:
             own = rng.choice(kind.siblings)
         items = key_items(kind.kind, rng, rows, spec["nulls"], spec["order"])
-        if own is not kind.kind and pa.types.is_timestamp(own):
-            factor = {"us": 1000, "ns": 1000}[own.unit]
-            limit = (2**63 - 1) // factor
+        if spec.get("mixed") and pa.types.is_timestamp(own):
+            # The rows' common unit is the finer one: only values that it holds.
+            limit = (2**63 - 1) // 1000
+            factor = 1 if own is kind.kind else 1000
             items = [None if v is None or abs(v) > limit else v * factor for v in items]
         keys = array_of(items, own)
         columns = {}
