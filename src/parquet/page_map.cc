@@ -15,6 +15,7 @@ namespace grebe::pq {
 namespace {
 
 constexpr uint32_t kMagic = 0x314d5047;  // "GPM1"
+constexpr int32_t kRowGroupsWithoutLeavesMax = 1 << 20;
 constexpr uint8_t kBodyHasGaps = 1;
 constexpr uint8_t kBodyHasMidRows = 2;
 constexpr int64_t kAlwaysCompressed = 1 << 8;  // beside the codec's number
@@ -220,7 +221,9 @@ bool PageMap::Impl::Parse() {
   bodies = in.cursor();
   bodies_bytes = static_cast<int64_t>(in.remaining_bytes());
 
-  for (int64_t group = 0; group < row_group_count && leaf_count > 0; ++group) {
+  // Without columns nothing bounds the number of row groups; no such file has many.
+  if (leaf_count == 0 && row_group_count > kRowGroupsWithoutLeavesMax) return false;
+  for (int64_t group = 0; group < row_group_count; ++group) {
     const RowRange rows = RowGroupRows(group);
     if (rows.begin < 0 || rows.end < rows.begin || rows.end > row_count) return false;
     for (int64_t leaf = 0; leaf < leaf_count; ++leaf) {
