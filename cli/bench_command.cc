@@ -88,10 +88,12 @@ void AddBenchCommands(CLI::App* app, Common* common) {
       ->capture_default_str()->check(CLI::PositiveNumber);
   lookup->add_flag("--no-coalesce", flags.no_coalesce, "One request a page");
   auto& cache = flags.open.cache;
-  lookup->add_option("--block-cache", cache.block_bytes_max, "Bytes")->capture_default_str();
-  lookup->add_option("--dictionary-cache", cache.dictionary_bytes_max, "Bytes")
+  lookup->add_option("--block-cache", cache.block_bytes_max, "Bytes (-1: 1/16 of memory)")
       ->capture_default_str();
-  lookup->add_option("--page-cache", cache.page_bytes_max, "Bytes")->capture_default_str();
+  lookup->add_option("--dictionary-cache", cache.dictionary_bytes_max, "Bytes (-1: 1/8 of memory)")
+      ->capture_default_str();
+  lookup->add_option("--page-cache", cache.page_bytes_max, "Bytes (-1: 1/16 of memory)")
+      ->capture_default_str();
   OnCommand(lookup, common, [=] { return RunBench(*common, flags); });
 }
 

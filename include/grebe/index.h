@@ -36,7 +36,8 @@ struct BuildProgress {
   int64_t rows = 0;
   int64_t bytes_done = 0, bytes_total = 0;   // of data files
 };
-using ProgressCallback = std::function<void(const BuildProgress&)>;   // from any thread, one at a time
+// Called from any thread, one call at a time.
+using ProgressCallback = std::function<void(const BuildProgress&)>;
 
 struct BuildOptions {
   int64_t memory_bytes_max = 256 << 20;   // of the builder's buffers; beyond it spills to disk

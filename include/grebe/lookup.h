@@ -22,11 +22,14 @@
 
 namespace grebe {
 
-// Affects performance only.
+// Affects performance only. Budgets in bytes; 0: no such cache; -1: a share of the machine's
+// memory (given beside each), or 256 MiB when that is more. Memory is taken as it is needed.
 struct CacheOptions {
-  int64_t block_bytes_max = 256 << 20;         // index blocks and page maps (remote indexes)
-  int64_t dictionary_bytes_max = 512 << 20;    // decoded dictionaries
-  int64_t page_bytes_max = 256 << 20;          // decompressed pages
+  int64_t block_bytes_max = -1;         // 1/16: index blocks and page maps of remote indexes
+  // 1/8: decompressed dictionary pages. On files as pyarrow or Spark write them by default they
+  // are most of a lookup's cost: raise it when explain records show dictionary_pages.
+  int64_t dictionary_bytes_max = -1;
+  int64_t page_bytes_max = -1;          // 1/16: decompressed data pages
 };
 
 struct OpenOptions {
@@ -37,7 +40,7 @@ struct OpenOptions {
 
 struct GetOptions {
   std::vector<std::string> columns;   // dotted paths; empty: all. Order as given
-  int64_t offset = 0;                 // rows of each key to skip. Rows are ordered by file, then row
+  int64_t offset = 0;                 // rows of each key to skip; order: by file, then row
   int64_t limit = -1;                 // rows of each key to return; negative: all
   bool coalesce = true;               // bridge gaps that cost less than a request
   bool verify_crc = true;             // check page CRCs where pages have one

@@ -2,6 +2,7 @@
 #include <arrow/array/builder_primitive.h>
 #include <arrow/compute/api_vector.h>
 #include <arrow/compute/cast.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -24,6 +25,15 @@ namespace {
 using engine::KeyRows;
 using engine::RowSet;
 
+constexpr int64_t kCacheBytesMin = 256 << 20;
+
+// A cache's budget: as given, or a share of the machine's memory.
+int64_t CacheBudget(int64_t given, int64_t share) {
+  if (given >= 0) return given;
+  const int64_t memory = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGE_SIZE);
+  return std::max(kCacheBytesMin, memory / share);
+}
+
 class IndexImpl final : public Index {
  public:
   IndexImpl(engine::FoundIndex found, store::Location root, std::shared_ptr<index::IndexView> view,
@@ -32,7 +42,7 @@ class IndexImpl final : public Index {
         root_(std::move(root)),
         view_(std::move(view)),
         codec_(std::move(key_types)),
-        cache_(cache.dictionary_bytes_max, cache.page_bytes_max),
+        cache_(CacheBudget(cache.dictionary_bytes_max, 8), CacheBudget(cache.page_bytes_max, 16)),
         open_cost_(open_cost) {
     arrow::FieldVector fields;
     for (size_t i = 0; i < found.manifest.key.size(); ++i) {
@@ -393,7 +403,7 @@ Result<std::shared_ptr<Index>> engine::OpenIndexAt(const TableContext& context,
   ARROW_ASSIGN_OR_RAISE(auto found, engine::FindIndex(context, name, options.key));
   store::Location root = engine::DataRoot(context, found.manifest);
   index::ViewOptions view_options;
-  view_options.block_cache_bytes_max = options.cache.block_bytes_max;
+  view_options.block_cache_bytes_max = CacheBudget(options.cache.block_bytes_max, 16);
   ARROW_ASSIGN_OR_RAISE(
       auto view, index::IndexView::Open(root, engine::IndexFolder(context, found.name),
                                         found.manifest, view_options));

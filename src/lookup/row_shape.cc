@@ -132,36 +132,46 @@ Result<std::shared_ptr<const RowShape>> RowShape::Make(const Schemas& schemas,
     ARROW_ASSIGN_OR_RAISE(unified, UnifyProjected(projected));
   }
   shape->has_file_columns_ = unified->num_fields() > 0;
+  shape->PlaceFields(*unified, *partitions.schema, columns);
+  shape->FindSources(*unified, /*by_position=*/columns.empty());
+  return shape;
+}
+
+void RowShape::PlaceFields(const arrow::Schema& unified, const arrow::Schema& partitions,
+                           const std::vector<std::string>& columns) {
   arrow::FieldVector fields;
   std::unordered_set<std::string> placed;
   const auto place = [&](const std::shared_ptr<arrow::Field>& field, bool is_partition) {
     fields.push_back(field);
-    shape->is_partition_.push_back(is_partition);
+    is_partition_.push_back(is_partition);
   };
   if (columns.empty()) {
-    for (const auto& field : unified->fields()) place(field, false);
-    for (const auto& field : partitions.schema->fields()) place(field, true);
+    for (const auto& field : unified.fields()) place(field, false);
+    for (const auto& field : partitions.fields()) place(field, true);
   }
   for (const std::string& column : columns) {
-    const int partition = partitions.schema->GetFieldIndex(column);
-    const std::string name = partition >= 0 ? column : TopLevelName(*unified, column);
+    const int partition = partitions.GetFieldIndex(column);
+    const std::string name = partition >= 0 ? column : TopLevelName(unified, column);
     if (!placed.insert(name).second) continue;
-    place(partition >= 0 ? partitions.schema->field(partition) : unified->GetFieldByName(name),
+    place(partition >= 0 ? partitions.field(partition) : unified.GetFieldByName(name),
           partition >= 0);
   }
-  shape->schema_ = arrow::schema(std::move(fields));
+  schema_ = arrow::schema(std::move(fields));
+}
 
-  for (auto& [key, per_schema] : shape->per_schema_) {
+void RowShape::FindSources(const arrow::Schema& unified, bool by_position) {
+  for (auto& [key, per_schema] : per_schema_) {
     const arrow::Schema& own = *per_schema.projection.arrow_schema;
-    const bool by_position = columns.empty() && own.num_fields() == unified->num_fields() &&
-                             own.Equals(*unified, false);
-    for (int i = 0; i < shape->schema_->num_fields(); ++i) {
-      const int own_index =
-          by_position ? i : own.GetFieldIndex(shape->schema_->field(i)->name());
-      per_schema.source.push_back(shape->is_partition_[i] ? -1 : own_index);
+    // By position where that is safe: a file may have two columns of one name.
+    const bool same = by_position && own.Equals(unified, false);
+    for (int i = 0; i < schema_->num_fields(); ++i) {
+      if (is_partition_[i]) {
+        per_schema.source.push_back(-1);
+      } else {
+        per_schema.source.push_back(same ? i : own.GetFieldIndex(schema_->field(i)->name()));
+      }
     }
   }
-  return shape;
 }
 
 Result<std::shared_ptr<arrow::RecordBatch>> RowShape::Conform(

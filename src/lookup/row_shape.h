@@ -49,6 +49,12 @@ class RowShape {
     pq::Projection projection;
     std::vector<int> source;   // per field of schema_: column of the projected rows, or -1
   };
+  // The rows' fields, in the order asked.
+  void PlaceFields(const arrow::Schema& unified, const arrow::Schema& partitions,
+                   const std::vector<std::string>& columns);
+  // Where each field is in the projected rows of each schema.
+  void FindSources(const arrow::Schema& unified, bool by_position);
+
   std::shared_ptr<arrow::Schema> schema_;
   std::vector<bool> is_partition_;   // per field of schema_
   std::unordered_map<const pq::Schema*, PerSchema> per_schema_;

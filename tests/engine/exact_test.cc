@@ -37,7 +37,9 @@ std::shared_ptr<arrow::Array> Ints(const std::vector<std::optional<int64_t>>& va
 Table MakeTable(const std::vector<std::string>& names,
                 const std::vector<std::shared_ptr<arrow::Array>>& columns) {
   arrow::FieldVector fields;
-  for (size_t i = 0; i < names.size(); ++i) fields.push_back(arrow::field(names[i], columns[i]->type()));
+  for (size_t i = 0; i < names.size(); ++i) {
+    fields.push_back(arrow::field(names[i], columns[i]->type()));
+  }
   return arrow::Table::Make(arrow::schema(fields), columns);
 }
 
@@ -127,7 +129,8 @@ TEST_F(ExactTest, AFingerprintIsNeverTrusted) {
   EXPECT_EQ(none.rows->num_rows(), 0);
   EXPECT_EQ(none.explain.rejected_rows, static_cast<int64_t>(keys.size()))
       << "no fingerprint collided: this test shows nothing";
-  auto counted = index->Count(*MakeTable({"k"}, {Strings(absent)})->CombineChunksToBatch().ValueOrDie());
+  const auto asked = MakeTable({"k"}, {Strings(absent)});
+  auto counted = index->Count(*asked->CombineChunksToBatch().ValueOrDie());
   ASSERT_TRUE(counted.ok()) << counted.status();
   EXPECT_EQ(counted->counts, std::vector<int64_t>(absent.size(), 0));
 
@@ -175,7 +178,8 @@ TEST_F(ExactTest, FloatsCompareAsNumbers) {
   for (double value : {0.0, -0.0, 1.5, std::nan("1"), -std::nan("2"), 1e308}) {
     ARROW_UNUSED(builder.Append(value));
   }
-  Put("a.parquet", MakeTable({"k", "n"}, {builder.Finish().ValueOrDie(), Ints({0, 1, 2, 3, 4, 5})}));
+  const auto floats = builder.Finish().ValueOrDie();
+  Put("a.parquet", MakeTable({"k", "n"}, {floats, Ints({0, 1, 2, 3, 4, 5})}));
   auto index = CreateAndOpen({"k"});
   arrow::DoubleBuilder asked;
   for (double value : {-0.0, std::nan(""), 1.5, 2.5}) ARROW_UNUSED(asked.Append(value));
@@ -234,7 +238,8 @@ TEST_F(ExactTest, HivePartitionsAreColumnsAndPartsOfKeys) {
 TEST_F(ExactTest, FilesMayDifferInColumnsAndIntegerWidth) {
   arrow::Int32Builder narrow;
   ARROW_UNUSED(narrow.AppendValues({7, 8}));
-  Put("a.parquet", MakeTable({"k", "x"}, {narrow.Finish().ValueOrDie(), Strings({"old7", "old8"})}));
+  const auto numbers = narrow.Finish().ValueOrDie();
+  Put("a.parquet", MakeTable({"k", "x"}, {numbers, Strings({"old7", "old8"})}));
   Put("b.parquet", MakeTable({"y", "k"}, {Strings({"new7"}), Ints({7})}));
   auto index = CreateAndOpen({"k"});
   const auto got = Get(*index, {"k"}, {Ints({7})});

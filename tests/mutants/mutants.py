@@ -1,5 +1,5 @@
-"""Planted bugs: one line of the engine changed in a copy of the tree, and the test program that must
-notice. Each is a mistake that gives wrong rows, not merely an error."""
+"""Planted bugs: one line of the engine changed in a copy of the tree, and the test program that
+must notice. Each is a mistake that gives wrong rows, not merely an error."""
 
 ENGINE = "engine_test"
 
