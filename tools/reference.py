@@ -90,10 +90,35 @@ def subcommands(text):
     return re.findall(r"^  ?(\w[\w-]*)(?:\s|$)", match.group(1), re.MULTILINE)
 
 
+CLI_INTRO = """\
+# The command line
+
+The command's own help, page by page. Made by `tools/reference.py`; change `cli/`.
+Exit codes and errors: [errors.md](errors.md).
+
+## Values of keys
+
+`COL=VALUE` and the values in `--keys-from` are read by the key column's type:
+
+| type | forms |
+|---|---|
+| integers, decimals | `42`, `-1.50`, `6.02e3` |
+| floats | the same, and `nan`, `inf`, `-inf` |
+| text | as it is; the empty value is the empty text |
+| date, time, timestamp | `2024-02-29`, `12:00:00.25`, `2024-02-29T12:00:00Z` |
+| boolean | `true`, `false` |
+| UUID | with or without dashes |
+| binary | `0x` and hex digits, or `base64:` and base64 |
+| null | `--null COL`; in JSON lines `null` |
+
+A value that the type cannot hold exactly (`7.5` for an integer) is a key that no row has. One that
+is no value of the type (`x` for an integer) is InvalidArgument. In CSV all values are text of these
+forms; in JSON lines numbers, booleans and strings.
+"""
+
+
 def cli_page(grebe):
-    lines = ["# The command line", "",
-             "The command's own help, page by page. Made by `tools/reference.py`; change `cli/`.",
-             "Exit codes and errors: [errors.md](errors.md).", ""]
+    lines = [CLI_INTRO]
 
     def add(words):
         text = help_of(grebe, *words)
