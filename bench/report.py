@@ -118,7 +118,8 @@ def floors_table(results):
                      f"({f['pages_dictionaries_cached']['pages_mean']:.0f} pages, "
                      f"{mb(f['pages_dictionaries_cached']['bytes_mean'])} MB)",
                      ms(f["one_delayed_get_us"]) if "one_delayed_get_us" in f else "-"])
-    return table(["", "decode of the key column, pyarrow, 1 thread, s", "the same, libparquet, s",
+    return table(["", "decode of the key column, pyarrow, 1 thread, CPU s",
+                  "the same, libparquet, CPU s",
                   "each needed page once, 1 thread, ms", "the same, dictionaries cached, ms",
                   "one delayed GET, ms"], rows)
 

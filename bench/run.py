@@ -113,7 +113,9 @@ class Bench:
         self.results["floors"].setdefault(kind, {}).update(json.loads(out))
         out, _, _ = harness.run_measured([sys.executable, os.path.join(HERE, "decode_floor.py"),
                                           "user_id"] + self.files(kind))
-        self.results["floors"][kind]["pyarrow_decode_seconds"] = json.loads(out)["seconds"]
+        facts = json.loads(out)
+        self.results["floors"][kind]["pyarrow_decode_seconds"] = facts["seconds"]
+        self.results["floors"][kind]["pyarrow_decode_wall_seconds"] = facts["wall_seconds"]
 
     def build_index(self, kind, table=None, env=None, label=None):
         """`grebe index create`, three times (once where it is remote or tiny); the median."""
