@@ -234,7 +234,8 @@ Result<PageWalk::PageRows> PageWalk::RowsByLevels(const PageHeader& header,
     options.codec = chunk_.codec;
     options.verify_crc = false;
     options.limits = &limits_;
-    ARROW_RETURN_NOT_OK(bytes.Open(page, options));
+    ARROW_RETURN_NOT_OK(bytes.Parse(page, options));
+    ARROW_RETURN_NOT_OK(bytes.Start(/*own_buffer=*/false));
     ARROW_RETURN_NOT_OK(SetLevelsV1(header, level_max, &bytes, &counter.decoder()));
   }
   ARROW_RETURN_NOT_OK(counter.Run());
