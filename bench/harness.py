@@ -141,16 +141,18 @@ def check_answers(peers, keys, absent, key_rows):
     return next(iter(sums.values()))
 
 
-def measure(peers, keys, key_rows, rounds, per_round, seconds, warmup):
-    """Interleaved rounds: each peer in turn gets the same fresh keys. Warm-up keys come first and
-    are not measured; no measured key was asked before, so no peer answers from a cache of rows."""
+def warm_up(peers, keys, seconds):
+    """Lookups that are not measured, as many of them as fit into the time, for each peer."""
     for peer in peers:
-        peer.ask_within(keys[:warmup], 3 * seconds)
+        peer.ask_within(keys, seconds)
         peer.explains.clear()
-    at = warmup
-    for _ in range(rounds):
+
+
+def measure(peers, keys, key_rows, rounds, per_round, seconds):
+    """Interleaved rounds: each peer in turn gets the same fresh keys: none was asked before, so no
+    peer answers from a cache of rows."""
+    for at in range(0, rounds * per_round, per_round):
         batch = keys[at:at + per_round]
-        at += per_round
         for peer in peers:
             lookups = peer.ask_within(batch, seconds)
             for (_, _, rows), key in zip(lookups, batch):

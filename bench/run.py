@@ -163,6 +163,9 @@ class Bench:
     def measure(self, store, kind, rivals, configs, proxy=None):
         args = self.args
         say(f"asking: {store}, {kind}: {', '.join(r.name for r in rivals)}")
+        # Checks and warm-up need no distance, and would take it very long.
+        if proxy:
+            proxy.set_delay(0)
         peers = self.start(rivals, configs)
         try:
             checked = 5 if proxy else args.check_keys
@@ -173,10 +176,12 @@ class Bench:
             keys = self.keys[:-checked]
             if len(keys) < args.warmup + rounds * per_round:
                 sys.exit(f"the lake has too few keys: have={len(keys)}")
+            harness.warm_up(peers, keys[:args.warmup], 3 * args.seconds)
             if proxy:
+                proxy.set_delay(args.delay_ms * 1000)
                 proxy.take()
-            harness.measure(peers, keys, self.key_rows, rounds, per_round, args.seconds,
-                            args.warmup)
+            harness.measure(peers, keys[args.warmup:], self.key_rows, rounds, per_round,
+                            args.seconds)
             entries = proxy.take() if proxy else None
             self.results["tables"].append({
                 "store": store, "kind": kind, "checksum": checksum, "checked_keys": checked,
@@ -235,6 +240,7 @@ class Bench:
                 config["index_root"] = index_root
             rivals.append(rival)
             configs[rival.name] = config
+        proxy.set_delay(self.args.delay_ms * 1000)
         one_get = proxy.one_get_us("bench/" + os.path.relpath(self.files(kind)[0], self.lake), 30)
         self.results["floors"].setdefault(kind, {})["one_delayed_get_us"] = one_get
         self.measure("s3", kind, rivals, configs, proxy)
