@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/coding.h"
+
 namespace grebe::pq {
 namespace {
 
@@ -12,6 +14,25 @@ size_t ShardCount(int64_t bytes_max) {
 }
 
 }  // namespace
+
+const std::vector<uint32_t>& CachedPage::Marks(int64_t values_begin_bytes) const {
+  std::call_once(marked_, [&] {
+    const uint8_t* data = bytes->data();
+    const int64_t size = bytes->size();
+    int64_t at = values_begin_bytes;
+    for (int64_t i = 0; i < header.value_count && at + 4 <= size; ++i) {
+      if (i % kMarkStep == 0) marks_.push_back(static_cast<uint32_t>(at));
+      at += 4 + static_cast<int64_t>(LoadLe<uint32_t>(data + at));
+    }
+  });
+  return marks_;
+}
+
+int64_t CachedPage::memory_bytes() const {
+  const int64_t marks = header.encoding == 0 ? header.value_count / kMarkStep * 4 : 0;
+  return 320 + (bytes != nullptr ? bytes->size() + marks : 0) +
+         (stored != nullptr ? stored->size() : 0);
+}
 
 size_t CacheKeyHash::operator()(const CacheKey& key) const {
   uint64_t mixed = key.file_key * 0x9e3779b97f4a7c15ull;

@@ -11,29 +11,30 @@
 #include <unordered_map>
 #include <vector>
 
+#include "parquet/dictionary.h"
 #include "parquet/page_header.h"
 #include "parquet/row_decode.h"
 
 namespace grebe::pq {
 
-// A decoded dictionary, ready for access by index. Immutable.
-struct Dictionary {
-  std::shared_ptr<arrow::Buffer> bytes;  // PLAIN values
-  int64_t count = 0;
-  int32_t width = 0;                     // bytes a value; 0: byte arrays
-  std::vector<uint32_t> offsets;         // byte arrays: where each value's length prefix stands
-
-  int64_t memory_bytes() const {
-    return bytes->size() + static_cast<int64_t>(offsets.size() * sizeof(uint32_t)) + 160;
-  }
-};
-
-// A page with its header, decompressed whole: the levels first (v2 pages too), then the values.
+// A page, either decompressed whole (the levels first, for v2 pages too; then the values), or as it
+// is stored in the file: large pages come into the cache so, and are decompressed whole when they
+// are asked for again. Immutable but for the marks.
 struct CachedPage {
   PageHeader header;
-  std::shared_ptr<arrow::Buffer> bytes;
+  std::shared_ptr<arrow::Buffer> bytes;   // decompressed; null: not yet
+  std::shared_ptr<arrow::Buffer> stored;  // header and payload as stored; null once decompressed
 
-  int64_t memory_bytes() const { return bytes->size() + 224; }
+  // PLAIN byte arrays: where every kMarkStep-th value stands in `bytes`, as far as the values are
+  // sound. Walked once, at the second use of the page. Threads: safe.
+  static constexpr int64_t kMarkStep = 16;
+  const std::vector<uint32_t>& Marks(int64_t values_begin_bytes) const;
+
+  int64_t memory_bytes() const;
+
+ private:
+  mutable std::once_flag marked_;
+  mutable std::vector<uint32_t> marks_;
 };
 
 struct CacheKey {

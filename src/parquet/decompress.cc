@@ -20,11 +20,12 @@ struct ZstdFree {
 };
 using ZstdContext = std::unique_ptr<ZSTD_DCtx, ZstdFree>;
 
-// What a thread keeps. The prefix context is its own: a dictionary may be decompressed while a
-// page is being read in steps.
+// What a thread keeps. Each kind of use has a context of its own: a dictionary may be decompressed
+// while a page is being read in steps.
 struct ThreadCodecs {
   ZstdContext whole;
-  ZstdContext prefix;
+  ZstdContext page_prefix;
+  ZstdContext dictionary_prefix;
   std::array<std::unique_ptr<arrow::util::Codec>, 8> arrow_codecs;
   std::vector<uint8_t> scratch;
 };
@@ -110,7 +111,9 @@ Status ZstdPrefix::Ensure(int64_t bytes) {
   if (complete_ || (started_ && wanted <= out_bytes_ && wanted < out_.size())) {
     return Status::OK();
   }
-  ARROW_ASSIGN_OR_RAISE(ZSTD_DCtx * context, Get(&OfThread().prefix));
+  ThreadCodecs& codecs = OfThread();
+  ARROW_ASSIGN_OR_RAISE(ZSTD_DCtx * context, Get(dictionary_ ? &codecs.dictionary_prefix
+                                                             : &codecs.page_prefix));
   if (!started_) {
     ZSTD_DCtx_reset(context, ZSTD_reset_session_only);
     // The output is one buffer that stays: blocks are decoded in place, not copied out.

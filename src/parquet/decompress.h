@@ -27,12 +27,14 @@ inline constexpr int32_t kCodecZstd = 6;
 // size), Unsupported (a codec that this build lacks, or that does not exist). Threads: safe.
 Status Decompress(int32_t codec, std::span<const uint8_t> in, std::span<uint8_t> out);
 
-// Decodes ZSTD bytes front to back, as far as asked. Uses a context of the thread: at most one
-// ZstdPrefix may be alive in a thread, and it must stay there.
+// Decodes ZSTD bytes front to back, as far as asked. Uses a context of the thread, one for pages
+// and one for dictionaries: of each, at most one ZstdPrefix may be in use in a thread, and it must
+// stay there.
 class ZstdPrefix {
  public:
   ZstdPrefix() = default;
-  ZstdPrefix(std::span<const uint8_t> in, std::span<uint8_t> out) : in_(in), out_(out) {}
+  ZstdPrefix(std::span<const uint8_t> in, std::span<uint8_t> out, bool dictionary)
+      : in_(in), out_(out), dictionary_(dictionary) {}
   int64_t available_bytes() const { return static_cast<int64_t>(out_bytes_); }
   // Every byte of `in` was decoded and `out` is full.
   bool complete() const { return complete_; }
@@ -47,6 +49,7 @@ class ZstdPrefix {
   size_t in_bytes_ = 0;
   size_t out_bytes_ = 0;
   size_t next_bytes_ = 0;  // how much the decoder wants to be fed next
+  bool dictionary_ = false;
   bool started_ = false;
   bool complete_ = false;
 };

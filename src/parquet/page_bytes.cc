@@ -7,14 +7,8 @@
 #include "parquet/guard.h"
 
 namespace grebe::pq {
-namespace {
-
-// A ZSTD block holds at most 128 KiB: smaller pages are one block and decode whole.
-constexpr int64_t kZstdBlockBytes = 128 << 10;
-
-}  // namespace
-
-Status PageBytes::Check(std::span<const uint8_t> page, const Options& options) {
+Status PageBytes::Parse(std::span<const uint8_t> page, const Options& options) {
+  options_ = options;
   const PagePlace place{static_cast<int64_t>(page.size()), options.values_max};
   ARROW_ASSIGN_OR_RAISE(const auto header, ParsePageHeader(page, place, *options.limits));
   if (!header.has_value()) return Corrupt("page header is cut off");
@@ -37,23 +31,22 @@ Status PageBytes::Check(std::span<const uint8_t> page, const Options& options) {
   return Status::OK();
 }
 
-Status PageBytes::Open(std::span<const uint8_t> page, const Options& options) {
-  ARROW_RETURN_NOT_OK(Check(page, options));
-  codec_ = options.codec;
+Status PageBytes::Start(bool own_buffer) {
+  codec_ = options_.codec;
   const bool v2 = header_.type == PageType::kDataV2;
   levels_bytes_ =
       v2 ? header_.definition_level_bytes + header_.repetition_level_bytes : 0;
-  if (v2 && !header_.is_compressed && !options.always_compressed) codec_ = kCodecUncompressed;
+  if (v2 && !header_.is_compressed && !options_.always_compressed) codec_ = kCodecUncompressed;
   if (header_.uncompressed_bytes == levels_bytes_) {
     // Nothing is compressed: no codec needs to look at it.
     codec_ = kCodecUncompressed;
     payload_ = payload_.first(static_cast<size_t>(levels_bytes_));
   }
-  return Place(options);
+  return Place(own_buffer);
 }
 
 // Decides where the decompressed payload goes, and puts a v2 page's levels there.
-Status PageBytes::Place(const Options& options) {
+Status PageBytes::Place(bool own_buffer) {
   const int64_t size = header_.uncompressed_bytes;
   if (codec_ == kCodecUncompressed) {
     if (static_cast<int64_t>(payload_.size()) != size) {
@@ -62,24 +55,26 @@ Status PageBytes::Place(const Options& options) {
     }
     data_ = payload_.data();
     available_ = size;
-    if (!options.for_cache) return Status::OK();
-    ARROW_ASSIGN_OR_RAISE(own_, arrow::AllocateBuffer(size, options.pool));
+    if (!own_buffer) return Status::OK();
+    ARROW_ASSIGN_OR_RAISE(own_, arrow::AllocateBuffer(size, options_.pool));
     if (size > 0) std::memcpy(own_->mutable_data(), payload_.data(), payload_.size());
     data_ = own_->data();
     return Status::OK();
   }
-  if (options.for_cache) {
-    ARROW_ASSIGN_OR_RAISE(own_, arrow::AllocateBuffer(size, options.pool));
+  if (own_buffer) {
+    ARROW_ASSIGN_OR_RAISE(own_, arrow::AllocateBuffer(size, options_.pool));
     out_ = {own_->mutable_data(), static_cast<size_t>(size)};
   } else {
-    ARROW_ASSIGN_OR_RAISE(out_, PageScratch::Get(size, options.pool, &large_scratch_));
+    ARROW_ASSIGN_OR_RAISE(out_, PageScratch::Get(size, options_.pool, &large_scratch_));
   }
   data_ = out_.data();
   const auto levels = static_cast<size_t>(levels_bytes_);
   if (levels > 0) std::memcpy(out_.data(), payload_.data(), levels);
   available_ = levels_bytes_;
-  if (codec_ == kCodecZstd) prefix_ = ZstdPrefix(payload_.subspan(levels), out_.subspan(levels));
-  return options.for_cache ? Decode(size) : Status::OK();
+  if (codec_ == kCodecZstd) {
+    prefix_ = ZstdPrefix(payload_.subspan(levels), out_.subspan(levels), options_.dictionary);
+  }
+  return Status::OK();
 }
 
 Status PageBytes::Decode(int64_t bytes) {
@@ -98,10 +93,10 @@ Status PageBytes::Decode(int64_t bytes) {
   return Status::OK();
 }
 
-void PageBytes::OpenCached(const CachedPage& page) {
-  header_ = page.header;
-  data_ = page.bytes->data();
-  available_ = page.header.uncompressed_bytes;
+void PageBytes::OpenDecoded(const PageHeader& header, const arrow::Buffer& payload) {
+  header_ = header;
+  data_ = payload.data();
+  available_ = payload.size();
 }
 
 }  // namespace grebe::pq

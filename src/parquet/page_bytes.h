@@ -9,7 +9,6 @@
 #include <span>
 
 #include "base/status.h"
-#include "parquet/decode_cache.h"
 #include "parquet/decompress.h"
 #include "parquet/page_header.h"
 #include "parquet/row_decode.h"
@@ -21,22 +20,26 @@ namespace grebe::pq {
 // to another thread.
 class PageBytes {
  public:
-  // Parses and checks `page` (header and payload). `want` is the type of page that must be there;
-  // for data pages both versions are fine. With for_cache the payload gets a buffer of its own,
-  // is decompressed whole, and take_cached() gives it.
+  // A ZSTD block holds at most 128 KiB: smaller pages are one block, and decode whole or not.
+  static constexpr int64_t kZstdBlockBytes = 128 << 10;
+
   struct Options {
     int32_t codec = 0;
     bool always_compressed = false;  // as ChunkInfo has it
     int64_t values_max = -1;
-    bool dictionary = false;
+    bool dictionary = false;         // the page must be one; else a data page of either version
     bool verify_crc = true;
-    bool for_cache = false;
     const ReadLimits* limits = nullptr;
     arrow::MemoryPool* pool = nullptr;
   };
-  Status Open(std::span<const uint8_t> page, const Options& options);
-  // Takes a page that was decompressed before.
-  void OpenCached(const CachedPage& page);
+  // Parses and checks `page` (header and payload), which must outlive this. Errors: Corrupt,
+  // LimitExceeded.
+  Status Parse(std::span<const uint8_t> page, const Options& options);
+  // Prepares the payload; Ensure and data() work from here on. own_buffer: it goes to a buffer of
+  // its own, which take_buffer() gives; else to the thread's scratch, or stays where it is.
+  Status Start(bool own_buffer);
+  // Takes a page that was decompressed before; `payload` must outlive this.
+  void OpenDecoded(const PageHeader& header, const arrow::Buffer& payload);
 
   const PageHeader& header() const { return header_; }
   const uint8_t* data() const { return data_; }
@@ -48,14 +51,14 @@ class PageBytes {
     if (bytes <= available_) return Status::OK();
     return Decode(bytes);
   }
-  // The whole payload as a buffer of its own; REQUIRES: opened with for_cache.
+  // The payload, as far as it is available. REQUIRES: started with own_buffer.
   std::shared_ptr<arrow::Buffer> take_buffer() { return std::move(own_); }
 
  private:
-  Status Check(std::span<const uint8_t> page, const Options& options);
-  Status Place(const Options& options);
+  Status Place(bool own_buffer);
   Status Decode(int64_t bytes);
 
+  Options options_;
   PageHeader header_;
   std::span<const uint8_t> payload_;       // as stored
   const uint8_t* data_ = nullptr;

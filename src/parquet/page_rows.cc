@@ -26,6 +26,7 @@ Status PageRows::Open(const Source& source) {
   values.page = source.page;
   values.begin_bytes = values_begin;
   values.value_count_max = levels_left_;
+  values.cached = source.cached;
   values.dictionary = source.dictionary;
   values.descriptor = source.descriptor;
   values.shape = source.shape;

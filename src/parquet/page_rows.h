@@ -21,7 +21,8 @@ class PageRows {
  public:
   struct Source {
     PageBytes* page = nullptr;
-    const Dictionary* dictionary = nullptr;
+    const CachedPage* cached = nullptr;  // where the page comes from the cache
+    DictionaryReader* dictionary = nullptr;
     const ::parquet::ColumnDescriptor* descriptor = nullptr;
     LeafShape shape;
     const ReadLimits* limits = nullptr;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/coding.h"
 #include "parquet/decode_cache.h"
+#include "parquet/dictionary.h"
 #include "parquet/guard.h"
 #include "parquet/leaf_slice.h"
 #include "parquet/page_bytes.h"
@@ -12,8 +12,6 @@
 
 namespace grebe::pq {
 namespace {
-
-using DictionaryPtr = std::shared_ptr<const Dictionary>;
 
 CacheKey KeyOf(const ChunkRead& read, int page) {
   return {read.file_key, read.row_group, read.leaf, page};
@@ -83,22 +81,6 @@ Result<LeafShape> ShapeOf(const ::parquet::ColumnDescriptor& descriptor) {
   return shape;
 }
 
-// Finds where each byte array of a dictionary stands.
-Status IndexByteArrays(Dictionary* dictionary) {
-  const uint8_t* data = dictionary->bytes->data();
-  const int64_t size = dictionary->bytes->size();
-  dictionary->offsets.reserve(static_cast<size_t>(dictionary->count));
-  int64_t at = 0;
-  for (int64_t i = 0; i < dictionary->count; ++i) {
-    if (at + 4 > size) return Corrupt("dictionary has fewer entries than its header says");
-    const int64_t length = LoadLe<uint32_t>(data + at);
-    if (length > size - at - 4) return Corrupt("dictionary entry runs past its page");
-    dictionary->offsets.push_back(static_cast<uint32_t>(at));
-    at += 4 + length;
-  }
-  return Status::OK();
-}
-
 // One chunk being decoded.
 class ChunkDecoder {
  public:
@@ -123,6 +105,7 @@ class ChunkDecoder {
       return Corrupt("pages hold fewer rows than wanted", "row_group", read_.row_group, "leaf",
                      read_.leaf, "expected", wanted, "got", slice_->row_count);
     }
+    ARROW_RETURN_NOT_OK(KeepDictionary());
     return slice_;
   }
 
@@ -144,93 +127,104 @@ class ChunkDecoder {
     return AddContext(status, "page_offset_bytes", std::to_string(offset));
   }
 
-  PageBytes::Options PageOptions(bool dictionary, bool for_cache) const {
+  PageBytes::Options PageOptions(bool dictionary, bool verify_crc) const {
     PageBytes::Options options;
     options.codec = read_.info.codec;
     options.always_compressed = read_.info.always_compressed;
     options.values_max = dictionary ? -1 : read_.info.value_count;
     options.dictionary = dictionary;
-    options.verify_crc = options_.verify_crc;
-    options.for_cache = for_cache;
+    options.verify_crc = verify_crc;
     options.limits = &options_.limits;
     options.pool = pool_;
     return options;
   }
 
   Status OpenDictionary() {
+    const PageBytes::Options options = PageOptions(true, options_.verify_crc);
     if (read_.cached_dictionary != nullptr) {
-      dictionary_ = std::static_pointer_cast<const Dictionary>(read_.cached_dictionary);
-      return Status::OK();
+      return dictionary_.OpenCached(
+          std::static_pointer_cast<const Dictionary>(read_.cached_dictionary), shape_, options);
     }
     if (bytes_.dictionary == nullptr) return Status::OK();
-    Status status = DecodeDictionary();
+    Status status = dictionary_.OpenPage(bytes_.dictionary, shape_, options);
     if (status.ok()) return status;
     return AtPage(std::move(status),
                   read_.info.dictionary ? read_.info.dictionary->begin : 0);
   }
 
-  Status DecodeDictionary() {
-    PageBytes page;
-    ARROW_RETURN_NOT_OK(page.Open(
-        {bytes_.dictionary->data(), static_cast<size_t>(bytes_.dictionary->size())},
-        PageOptions(true, true)));
-    const int32_t encoding = page.header().encoding;
-    if (encoding != 0 && encoding != 2) {
-      return Unsupported("dictionary page is not PLAIN", "encoding", encoding);
-    }
-    if (shape_.type == ::parquet::Type::BOOLEAN) {
-      return Corrupt("a boolean column has a dictionary");
-    }
-    auto dictionary = std::make_shared<Dictionary>();
-    dictionary->count = page.header().value_count;
-    dictionary->width = shape_.width;
-    dictionary->bytes = page.take_buffer();
-    if (shape_.width == 0) {
-      ARROW_RETURN_NOT_OK(IndexByteArrays(dictionary.get()));
-    } else if (dictionary->count * shape_.width > dictionary->bytes->size()) {
-      return Corrupt("dictionary has fewer entries than its header says");
-    }
-    dictionary_ = dictionary;
-    if (options_.cache != nullptr) {
-      options_.cache->impl().dictionaries.Insert(KeyOf(read_, -1), dictionary,
-                                                 dictionary->memory_bytes());
-    }
+  Status KeepDictionary() {
+    if (options_.cache == nullptr) return Status::OK();
+    ARROW_ASSIGN_OR_RAISE(auto dictionary, dictionary_.TakeForCache());
+    if (dictionary == nullptr) return Status::OK();
+    const int64_t bytes = dictionary->memory_bytes();
+    options_.cache->impl().dictionaries.Insert(KeyOf(read_, -1), std::move(dictionary), bytes);
     return Status::OK();
   }
 
-  Status OpenPage(size_t i, PageBytes* page) {
-    if (read_.cached_pages.size() > i && read_.cached_pages[i] != nullptr) {
-      page->OpenCached(*static_cast<const CachedPage*>(read_.cached_pages[i].get()));
+  // Opens a page from the cache or from its bytes; *keep gets what the cache should hold of it,
+  // or null. *cached gets the decompressed page when it comes from the cache.
+  Status OpenPage(size_t i, PageBytes* page, std::shared_ptr<CachedPage>* keep,
+                  const CachedPage** cached) {
+    const auto* found = read_.cached_pages.size() > i
+                            ? static_cast<const CachedPage*>(read_.cached_pages[i].get())
+                            : nullptr;
+    if (found != nullptr && found->bytes != nullptr) {
+      page->OpenDecoded(found->header, *found->bytes);
+      *cached = found;
       return Status::OK();
     }
-    if (bytes_.pages[i] == nullptr) return InvalidArgument("a page's bytes are missing");
-    const bool for_cache =
-        options_.cache != nullptr && options_.cache->impl().pages.bytes_max() > 0;
-    const arrow::Buffer& bytes = *bytes_.pages[i];
-    ARROW_RETURN_NOT_OK(page->Open({bytes.data(), static_cast<size_t>(bytes.size())},
-                                   PageOptions(false, for_cache)));
-    if (!for_cache) return Status::OK();
-    auto cached = std::make_shared<CachedPage>();
-    cached->header = page->header();
-    cached->bytes = page->take_buffer();
-    page_keeper_ = cached;  // page reads from it
-    options_.cache->impl().pages.Insert(KeyOf(read_, read_.page_indexes[i]), cached,
-                                        cached->memory_bytes());
+    const arrow::Buffer* stored = found != nullptr ? found->stored.get() : bytes_.pages[i].get();
+    if (stored == nullptr) return InvalidArgument("a page's bytes are missing");
+    ARROW_RETURN_NOT_OK(
+        page->Parse({stored->data(), static_cast<size_t>(stored->size())},
+                    PageOptions(false, options_.verify_crc && found == nullptr)));
+    if (options_.cache == nullptr || options_.cache->impl().pages.bytes_max() == 0) {
+      return page->Start(false);
+    }
+    // A large page that is wanted for the first time is not decompressed further than it must.
+    auto made = std::make_shared<CachedPage>();
+    made->header = page->header();
+    *keep = made;
+    if (found == nullptr && read_.info.codec == kCodecZstd &&
+        page->size_bytes() > PageBytes::kZstdBlockBytes) {
+      ARROW_ASSIGN_OR_RAISE(made->stored, stored->CopySlice(0, stored->size()));
+      return page->Start(false);
+    }
+    ARROW_RETURN_NOT_OK(page->Start(true));
+    ARROW_RETURN_NOT_OK(page->Ensure(page->size_bytes()));
+    made->bytes = page->take_buffer();
     return Status::OK();
   }
 
   Status AddPage(size_t i) {
-    const PageLocation& location = read_.pages[i];
     PageBytes page;
-    ARROW_RETURN_NOT_OK(OpenPage(i, &page));
+    std::shared_ptr<CachedPage> keep;
+    const CachedPage* cached = nullptr;
+    ARROW_RETURN_NOT_OK(OpenPage(i, &page, &keep, &cached));
+    ARROW_RETURN_NOT_OK(AddPageRows(i, &page, cached));
+    if (keep == nullptr) return Status::OK();
+    const int64_t bytes = keep->memory_bytes();
+    options_.cache->impl().pages.Insert(KeyOf(read_, read_.page_indexes[i]), std::move(keep),
+                                        bytes);
+    return Status::OK();
+  }
+
+  Status AddPageRows(size_t i, PageBytes* page, const CachedPage* cached) {
+    const PageLocation& location = read_.pages[i];
     const int64_t rows_here = location.rows.row_count();
-    if (shape_.repetition_level_max == 0 && page.header().value_count != rows_here) {
+    if (shape_.repetition_level_max == 0 && page->header().value_count != rows_here) {
       return Corrupt("page holds another number of rows than the page map says", "expected",
-                     rows_here, "got", page.header().value_count);
+                     rows_here, "got", page->header().value_count);
     }
-    if (page.header().value_count == 0) return Status::OK();
-    PageRows::Source source{&page, dictionary_.get(), descriptor_, shape_, &options_.limits,
-                            pool_};
+    if (page->header().value_count == 0) return Status::OK();
+    PageRows::Source source;
+    source.page = page;
+    source.cached = cached;
+    source.dictionary = &dictionary_;
+    source.descriptor = descriptor_;
+    source.shape = shape_;
+    source.limits = &options_.limits;
+    source.pool = pool_;
     PageRows rows;
     ARROW_RETURN_NOT_OK(rows.Open(source));
     ARROW_RETURN_NOT_OK(AddTail(i, &rows));
@@ -276,9 +270,8 @@ class ChunkDecoder {
   arrow::MemoryPool* pool_;
   const ::parquet::ColumnDescriptor* descriptor_ = nullptr;
   LeafShape shape_;
-  DictionaryPtr dictionary_;
+  DictionaryReader dictionary_;
   std::shared_ptr<LeafSlice> slice_;
-  std::shared_ptr<const CachedPage> page_keeper_;
   size_t range_ = 0;          // the first wanted range not yet taken to its end
   bool row_is_open_ = false;  // the last row taken may go on in the next page
 };

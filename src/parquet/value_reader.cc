@@ -48,7 +48,7 @@ Status ValueReader::Open(const Source& source) {
 
 Status ValueReader::OpenDictionary() {
   kind_ = Kind::kDictionary;
-  if (source_.dictionary == nullptr) {
+  if (source_.dictionary == nullptr || !source_.dictionary->present()) {
     return Corrupt("page is dictionary-encoded, but its chunk has no dictionary");
   }
   ARROW_RETURN_NOT_OK(source_.page->Ensure(source_.page->size_bytes()));
@@ -182,27 +182,33 @@ Status ValueReader::TakeRuns(int64_t count, LeafSlice* out) {
   return runs_.Read(count, 1, to) ? Status::OK() : TooFew();
 }
 
-// Checks the byte array at the cursor: the size with its length prefix.
-Status ValueReader::NextByteArray(int64_t* size) {
-  PageBytes& page = *source_.page;
-  if (at_bytes_ + 4 > page.available_bytes()) {
-    ARROW_RETURN_NOT_OK(page.Ensure(at_bytes_ + kAheadBytes));
-    if (at_bytes_ + 4 > page.available_bytes()) return TooFew();
-  }
-  *size = 4 + static_cast<int64_t>(LoadLe<uint32_t>(page.data() + at_bytes_));
-  if (*size > page.size_bytes() - at_bytes_) {
-    return Corrupt("byte array runs past its page", "length_bytes", *size - 4, "bytes_left",
-                   page.size_bytes() - at_bytes_ - 4);
-  }
-  return Status::OK();
-}
-
 Status ValueReader::SkipByteArrays(int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t size = 0;
-    ARROW_RETURN_NOT_OK(NextByteArray(&size));
-    at_bytes_ += size;
+  PageBytes& page = *source_.page;
+  const int64_t size = page.size_bytes();
+  if (source_.cached != nullptr && count > CachedPage::kMarkStep) {
+    const auto& marks = source_.cached->Marks(source_.begin_bytes);
+    const int64_t mark = std::min((position_ + count) / CachedPage::kMarkStep,
+                                  static_cast<int64_t>(marks.size()) - 1);
+    if (const int64_t ahead = mark * CachedPage::kMarkStep - position_; ahead > 0) {
+      at_bytes_ = marks[static_cast<size_t>(mark)];
+      position_ += ahead;
+      count -= ahead;
+    }
   }
+  position_ += count;
+  int64_t at = at_bytes_;
+  while (count > 0) {
+    const uint8_t* data = page.data();
+    const int64_t last = page.available_bytes() - 4;
+    for (; count > 0 && at <= last; --count) {
+      at += 4 + static_cast<int64_t>(LoadLe<uint32_t>(data + at));
+    }
+    if (at > size) return Corrupt("byte array runs past its page", "page_bytes", size);
+    if (count == 0) break;
+    ARROW_RETURN_NOT_OK(page.Ensure(at + kAheadBytes));
+    if (at + 4 > page.available_bytes()) return TooFew();
+  }
+  at_bytes_ = at;
   return Status::OK();
 }
 
@@ -214,40 +220,40 @@ Status ValueReader::TakeByteArrays(int64_t count, LeafSlice* out) {
 }
 
 Status ValueReader::TakeDictionary(int64_t count, LeafSlice* out) {
-  const Dictionary& dictionary = *source_.dictionary;
-  if (dictionary.count == 0) return Corrupt("dictionary index into an empty dictionary");
-  const auto index_max = static_cast<uint32_t>(dictionary.count - 1);
-  std::array<uint32_t, 256> indexes;
+  DictionaryReader& dictionary = *source_.dictionary;
+  if (dictionary.count() == 0) return Corrupt("dictionary index into an empty dictionary");
+  const auto index_max = static_cast<uint32_t>(dictionary.count() - 1);
+  std::array<uint32_t, 1024> indexes;
   while (count > 0) {
     const int64_t batch = std::min<int64_t>(count, indexes.size());
     if (!runs_.Read(batch, index_max, indexes.data())) {
       return Corrupt("dictionary indexes end early or point past the dictionary", "entries",
-                     dictionary.count);
+                     dictionary.count());
     }
-    if (dictionary.width == 0) {
-      ARROW_RETURN_NOT_OK(TakeDictionaryByteArrays(indexes.data(), batch, out));
-    } else {
-      uint8_t* to = nullptr;
-      const int64_t width = dictionary.width;
-      ARROW_RETURN_NOT_OK(out->values.Grow(batch * width, &to));
-      const uint8_t* from = dictionary.bytes->data();
-      for (int64_t i = 0; i < batch; ++i, to += width) {
-        std::memcpy(to, from + indexes[i] * width, static_cast<size_t>(width));
-      }
-    }
+    ARROW_RETURN_NOT_OK(TakeEntries({indexes.data(), static_cast<size_t>(batch)}, out));
     count -= batch;
   }
   return Status::OK();
 }
 
-Status ValueReader::TakeDictionaryByteArrays(const uint32_t* indexes, int64_t count,
-                                             LeafSlice* out) const {
-  const Dictionary& dictionary = *source_.dictionary;
-  const uint8_t* from = dictionary.bytes->data();
-  for (int64_t i = 0; i < count; ++i) {
-    const uint8_t* value = from + dictionary.offsets[indexes[i]];
-    ARROW_RETURN_NOT_OK(
-        out->values.Append(value, 4 + static_cast<int64_t>(LoadLe<uint32_t>(value))));
+Status ValueReader::TakeEntries(std::span<const uint32_t> indexes, LeafSlice* out) {
+  ARROW_ASSIGN_OR_RAISE(const Dictionary* dictionary,
+                        source_.dictionary->Get(*std::ranges::max_element(indexes)));
+  const uint8_t* from = dictionary->bytes->data();
+  if (dictionary->width == 0) {
+    for (const uint32_t index : indexes) {
+      const uint8_t* value = from + dictionary->offsets[index];
+      ARROW_RETURN_NOT_OK(
+          out->values.Append(value, 4 + static_cast<int64_t>(LoadLe<uint32_t>(value))));
+    }
+    return Status::OK();
+  }
+  const int64_t width = dictionary->width;
+  uint8_t* to = nullptr;
+  ARROW_RETURN_NOT_OK(out->values.Grow(static_cast<int64_t>(indexes.size()) * width, &to));
+  for (const uint32_t index : indexes) {
+    std::memcpy(to, from + index * width, static_cast<size_t>(width));
+    to += width;
   }
   return Status::OK();
 }

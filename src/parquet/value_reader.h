@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "parquet/decode_cache.h"
+#include "parquet/dictionary.h"
 #include "parquet/leaf_slice.h"
 #include "parquet/library_decoder.h"
 #include "parquet/page_bytes.h"
@@ -25,7 +26,8 @@ class ValueReader {
     PageBytes* page = nullptr;
     int64_t begin_bytes = 0;                 // where the values begin in the page
     int64_t value_count_max = 0;             // the page's levels: it has no more values
-    const Dictionary* dictionary = nullptr;  // null: the chunk has none
+    const CachedPage* cached = nullptr;      // where the page comes from the cache
+    DictionaryReader* dictionary = nullptr;  // not present(): the chunk has none
     const ::parquet::ColumnDescriptor* descriptor = nullptr;
     LeafShape shape;
     const ReadLimits* limits = nullptr;
@@ -53,15 +55,14 @@ class ValueReader {
   Status SkipByteArrays(int64_t count);
   Status TakeByteArrays(int64_t count, LeafSlice* out);
   Status TakeDictionary(int64_t count, LeafSlice* out);
-  Status TakeDictionaryByteArrays(const uint32_t* indexes, int64_t count, LeafSlice* out) const;
+  Status TakeEntries(std::span<const uint32_t> indexes, LeafSlice* out);
   Status TakeSplit(int64_t count, LeafSlice* out);
   Status TakeRuns(int64_t count, LeafSlice* out);
-  Status NextByteArray(int64_t* size_bytes);
   int64_t size_bytes() const { return source_.page->size_bytes() - source_.begin_bytes; }
 
   Kind kind_ = Kind::kFixed;
   Source source_;
-  int64_t position_ = 0;   // values before the cursor (kFixed, kBits, kSplit)
+  int64_t position_ = 0;   // values before the cursor (not kDictionary, kRuns, kLibrary)
   int64_t at_bytes_ = 0;   // the cursor in the page (kByteArrays)
   int64_t count_ = 0;      // values in the page (kFixed, kBits, kSplit)
   RunReader runs_;         // kDictionary, kRuns
