@@ -52,7 +52,8 @@ RIVALS = [
 
 
 def run_measured(command, env=None):
-    """Runs a program to its end: (stdout, seconds, peak_rss_bytes). Raises when it fails."""
+    """Runs a program to its end: (stdout, seconds, peak_rss_bytes, cpu_seconds).
+    Raises when it fails."""
     with tempfile.TemporaryFile("w+") as errors:
         started = time.monotonic()
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True,
@@ -65,7 +66,7 @@ def run_measured(command, env=None):
         if process.returncode != 0:
             errors.seek(0)
             raise RuntimeError(f"failed: {' '.join(command)[:200]} ...: {errors.read()[-600:]}")
-    return out, seconds, usage.ru_maxrss * 1024
+    return out, seconds, usage.ru_maxrss * 1024, usage.ru_utime + usage.ru_stime
 
 
 class Peer:

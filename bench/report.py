@@ -102,10 +102,11 @@ def builds_table(results):
         rows.append([name, f"{copy['seconds']:.2f}" if copy else "none",
                      mb(copy["bytes"]) if copy else "0",
                      f"{build['seconds']:.2f}" if build else "-",
+                     f"{build['cpu_seconds']:.2f}" if build and "cpu_seconds" in build else "-",
                      f"{index_bytes / total:.2f}" if build else "-",
                      mb(max(f["peak_rss_bytes"] for f in (copy, build) if f))])
-    return table(["", "copy s", "copy MB", "index build s", "index bytes a row", "peak memory MB"],
-                 rows)
+    return table(["", "copy s", "copy MB", "index build s", "of it CPU s", "index bytes a row",
+                  "peak memory MB"], rows)
 
 
 def floors_table(results):

@@ -2,7 +2,7 @@
 """Point lookups: Grebe and its rivals on one lake, the same keys and columns, in one run.
 
   bench/run.py                    local disk and S3 behind 25 ms, full size (about 20 minutes)
-  bench/run.py --store local      one of them
+  bench/run.py --store local      one of them; none: building and the floors only
   bench/run.py --tiny             seconds; what ctest runs so that this cannot rot
 
 It makes the lake (make_lake.py) unless it is there, the rivals' copies and our index, checks that
@@ -100,7 +100,7 @@ class Bench:
             self.results["builds"][rival.title] = facts
 
     def _run_peer(self, rival, mode, config):
-        out, _, _ = harness.run_measured(
+        out, _, _, _ = harness.run_measured(
             rival.command(self.args.bin_dir) + [mode, json.dumps(config)])
         return json.loads(out.strip().split("\n")[-1])
 
@@ -109,9 +109,9 @@ class Bench:
         with libparquet's bare column reader; and the pages' floor."""
         program = os.path.join(self.args.bin_dir, "floor")
         keys = os.path.join(self.lake, "keys.jsonl")
-        out, _, _ = harness.run_measured([program, keys] + self.files(kind))
+        out, _, _, _ = harness.run_measured([program, keys] + self.files(kind))
         self.results["floors"].setdefault(kind, {}).update(json.loads(out))
-        out, _, _ = harness.run_measured([sys.executable, os.path.join(HERE, "decode_floor.py"),
+        out, _, _, _ = harness.run_measured([sys.executable, os.path.join(HERE, "decode_floor.py"),
                                           "user_id"] + self.files(kind))
         facts = json.loads(out)
         self.results["floors"][kind]["pyarrow_decode_seconds"] = facts["seconds"]
@@ -125,15 +125,16 @@ class Bench:
         runs = []
         for _ in range(1 if env or self.args.tiny else 3):
             shutil.rmtree(root, ignore_errors=True)
-            _, seconds, peak = harness.run_measured(
+            _, seconds, peak, cpu = harness.run_measured(
                 [self.args.grebe, "index", "create", table or os.path.join(self.lake, kind),
                  "--key", "user_id", "--name", "user_id", "--index-root", root], env=env)
-            runs.append((seconds, peak))
+            runs.append((seconds, peak, cpu))
         runs.sort()
         size = sum(os.path.getsize(os.path.join(base, name))
                    for base, _, names in os.walk(root) for name in names)
         self.results["builds"][f"Grebe, {label or kind}"] = {"build": {
-            "seconds": runs[len(runs) // 2][0], "peak_rss_bytes": max(r[1] for r in runs),
+            "seconds": runs[len(runs) // 2][0], "cpu_seconds": runs[len(runs) // 2][2],
+            "peak_rss_bytes": max(r[1] for r in runs),
             "bytes": size, "bytes_a_row": size / self.facts["rows"]}}
         return root
 
@@ -254,7 +255,8 @@ def arguments(argv):
     parser.add_argument("--out", default=os.path.join(HERE, "out"))
     parser.add_argument("--bin-dir", default=os.path.join(ROOT, "build", "release", "bench"))
     parser.add_argument("--grebe", default=os.path.join(ROOT, "build", "release", "grebe"))
-    parser.add_argument("--store", choices=("local", "s3", "both"), default="both")
+    parser.add_argument("--store", choices=("local", "s3", "both", "none"), default="both",
+                        help="none: building and the floors only")
     parser.add_argument("--kinds", default="plain,prepared")
     parser.add_argument("--peers", help="names, comma-separated; default: all that are installed")
     parser.add_argument("--duckdb-s3", default=os.path.join(ROOT, ".cache", "duckdb-s3"),
