@@ -3,6 +3,9 @@
 #include <arrow/record_batch.h>
 
 #include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -40,6 +43,31 @@ struct Probe {
   uint32_t block = 0, covering = 0;   // ordinals among the needs
 };
 
+// Filters over many fragments pay only for a view that is used again and again.
+constexpr int64_t kFindsBeforeFilter = 8;
+
+int64_t NowNs() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+key::EncodedKeys SelectKeys(const key::EncodedKeys& keys, std::span<const int64_t> selected) {
+  key::EncodedKeys some;
+  some.is_word = keys.is_word;
+  if (!keys.is_word) some.offsets.push_back(0);
+  for (const int64_t i : selected) {
+    if (keys.is_word) {
+      some.words.push_back(keys.words[static_cast<size_t>(i)]);
+      if (!keys.null_rows.empty()) some.null_rows.push_back(keys.null_rows[static_cast<size_t>(i)]);
+    } else {
+      some.bytes.append(keys.view(i));
+      some.offsets.push_back(some.bytes.size());
+    }
+  }
+  return some;
+}
+
 }  // namespace
 
 class IndexViewImpl::Finder {
@@ -57,8 +85,10 @@ class IndexViewImpl::Finder {
  private:
   using Batch = std::shared_ptr<arrow::RecordBatch>;
 
-  Status FindInMemory(uint32_t f);
-  Status FindCovered(uint32_t f);
+  Status FindInMemory();
+  Status FindInMemory(uint32_t f, std::span<const int64_t> selected);
+  Status FindMany(uint32_t f, std::span<const int64_t> selected);
+  Status FindCovered(uint32_t f, std::span<const int64_t> selected);
   void LocateRemote(uint32_t f);
   uint32_t AddNeed(uint32_t f, ByteRange range, std::unordered_map<int64_t, uint32_t>* known);
   Status ReadNeeds();
@@ -86,20 +116,63 @@ class IndexViewImpl::Finder {
 };
 
 Status IndexViewImpl::Finder::Run() {
-  for (uint32_t f = 0; f < view_.fragments_.size(); ++f) {
-    const OpenedFragment& opened = view_.fragments_[f];
+  for (const OpenedFragment& opened : view_.fragments_) {
     if (opened.fragment->word_keys() != keys_.is_word) {
       return InvalidArgument("keys are not of the index's form", "fragment", opened.info.path);
     }
-    if (!opened.in_memory()) {
-      LocateRemote(f);
-    } else {
-      ARROW_RETURN_NOT_OK(options_.covering ? FindCovered(f) : FindInMemory(f));
-    }
+  }
+  ARROW_RETURN_NOT_OK(FindInMemory());
+  for (uint32_t f = 0; f < view_.fragments_.size(); ++f) {
+    if (!view_.fragments_[f].in_memory()) LocateRemote(f);
   }
   ARROW_RETURN_NOT_OK(ReadNeeds());
   ARROW_RETURN_NOT_OK(SearchNeeds());
   return options_.page_maps ? LoadFoundMaps() : Status::OK();
+}
+
+// Fragments in memory: those that the filter does not rule out, each with the keys it may have.
+Status IndexViewImpl::Finder::FindInMemory() {
+  FragmentFilter& filter = view_.filter_;
+  const bool build = !filter.done() && keys_.count() > 0 &&
+                     view_.find_count_.fetch_add(1, std::memory_order_relaxed) >=
+                         kFindsBeforeFilter;
+  const int64_t begin_ns = build ? NowNs() : 0;
+  if (filter.useful()) {
+    std::vector<std::pair<uint32_t, int64_t>> probes;
+    std::vector<uint32_t> candidates;
+    for (int64_t key = 0; key < keys_.count(); ++key) {
+      candidates.clear();
+      filter.Candidates(keys_, key, &candidates);
+      for (const uint32_t f : candidates) probes.emplace_back(f, key);
+    }
+    if (keys_.count() > 1) std::sort(probes.begin(), probes.end());
+    std::vector<int64_t> selected;
+    for (size_t i = 0; i < probes.size();) {
+      const uint32_t f = probes[i].first;
+      selected.clear();
+      for (; i < probes.size() && probes[i].first == f; ++i) selected.push_back(probes[i].second);
+      ARROW_RETURN_NOT_OK(FindInMemory(f, selected));
+    }
+  } else {
+    std::vector<int64_t> all(static_cast<size_t>(keys_.count()));
+    std::iota(all.begin(), all.end(), 0);
+    for (uint32_t f = 0; f < view_.fragments_.size(); ++f) {
+      if (view_.fragments_[f].in_memory()) ARROW_RETURN_NOT_OK(FindInMemory(f, all));
+    }
+  }
+  // As much work on the filter as on the probes, so that it costs no lookup more than that.
+  if (build) filter.Build(NowNs() - begin_ns);
+  return Status::OK();
+}
+
+Status IndexViewImpl::Finder::FindInMemory(uint32_t f, std::span<const int64_t> selected) {
+  if (options_.covering) return FindCovered(f, selected);
+  const Fragment& fragment = *view_.fragments_[f].fragment;
+  // A key that the fragment certainly lacks is cheap to tell.
+  const bool probe = std::any_of(selected.begin(), selected.end(), [&](int64_t key) {
+    return !fragment.Locate(keys_, key).block.empty();
+  });
+  return probe ? FindMany(f, selected) : Status::OK();
 }
 
 void IndexViewImpl::Finder::AddHits(const OpenedFragment& opened, int64_t key,
@@ -117,20 +190,22 @@ void IndexViewImpl::Finder::AddHits(const OpenedFragment& opened, int64_t key,
 }
 
 // All keys at once: the fragment interleaves them, and checks each block the first time only.
-Status IndexViewImpl::Finder::FindInMemory(uint32_t f) {
+Status IndexViewImpl::Finder::FindMany(uint32_t f, std::span<const int64_t> selected) {
   const OpenedFragment& opened = view_.fragments_[f];
-  if (keys_.count() == 1 && opened.fragment->Locate(keys_, 0).block.empty()) return Status::OK();
   ++counters_.fragments_probed;
   postings_.clear();
   ends_.clear();
   bool exact = true;
+  const bool all = static_cast<int64_t>(selected.size()) == keys_.count();
   const Status found =
-      opened.fragment->FindMany(keys_, opened.whole(), &postings_, &ends_, &exact);
+      all ? opened.fragment->FindMany(keys_, opened.whole(), &postings_, &ends_, &exact)
+          : opened.fragment->FindMany(SelectKeys(keys_, selected), opened.whole(), &postings_,
+                                      &ends_, &exact);
   if (!found.ok()) return FragmentError(found, opened.info.path);
   uint64_t begin = 0;
   for (size_t i = 0; i < ends_.size() && !postings_.empty(); ++i) {
-    AddHits(opened, static_cast<int64_t>(i),
-            std::span(postings_).subspan(begin, ends_[i] - begin), exact, 0, 0);
+    AddHits(opened, selected[i], std::span(postings_).subspan(begin, ends_[i] - begin), exact, 0,
+            0);
     begin = ends_[i];
   }
   return Status::OK();
@@ -158,11 +233,11 @@ Status IndexViewImpl::Finder::CheckPositions(const OpenedFragment& opened, size_
   return Corrupt("covering rows do not match the postings", "fragment", opened.info.path);
 }
 
-Status IndexViewImpl::Finder::FindCovered(uint32_t f) {
+Status IndexViewImpl::Finder::FindCovered(uint32_t f, std::span<const int64_t> selected) {
   const OpenedFragment& opened = view_.fragments_[f];
   std::unordered_map<int64_t, uint32_t> decoded;   // covering block -> batch
   bool probed = false;
-  for (int64_t key = 0; key < keys_.count(); ++key) {
+  for (const int64_t key : selected) {
     const Fragment::Place place = opened.fragment->Locate(keys_, key);
     if (place.block.empty()) continue;
     probed = true;

@@ -1,11 +1,13 @@
 // The view's body. Private to this room.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "index/block_cache.h"
+#include "index/fragment_filter.h"
 #include "index/index_view.h"
 #include "index/opened_fragment.h"
 #include "index/page_map_shelf.h"
@@ -23,6 +25,7 @@ class IndexViewImpl final : public IndexView {
         fragments_(std::move(fragments)),
         files_(std::move(files)),
         cache_(std::move(cache)),
+        filter_(fragments_, options.filter_bytes_max),
         shelf_(fragments_, std::move(origins), options) {}
 
   const Manifest& manifest() const override { return manifest_; }
@@ -39,6 +42,8 @@ class IndexViewImpl final : public IndexView {
   const std::vector<OpenedFragment> fragments_;
   const std::vector<ViewFile> files_;
   const std::shared_ptr<BlockCache> cache_;
+  FragmentFilter filter_;
+  std::atomic<int64_t> find_count_{0};
   PageMapShelf shelf_;
 };
 

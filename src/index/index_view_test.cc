@@ -577,6 +577,81 @@ TEST(IndexViewFaultTest, WrongAndShortBodiesAreNeverBelieved) {
   EXPECT_GT(faults_seen, 50);
 }
 
+// ---- The filter over many fragments.
+
+class IndexViewFilterTest : public ::testing::TestWithParam<bool> {};
+
+TEST_P(IndexViewFilterTest, RulesOutMostFragmentsAndChangesNoAnswer) {
+  TestOptions test_options;
+  test_options.word_keys = GetParam();
+  TestIndex index({store::MakeMemoryStore(), "index"}, test_options);
+  constexpr int64_t kKeyRange = 20000;
+  constexpr int kFragments = 150;
+  for (int f = 0; f < kFragments; ++f) {
+    std::vector<TestFile> files = RandomFiles(f, f, 1, 100, kKeyRange);
+    // A hot key of some fragments: it has a list of its own.
+    if (f % 50 == 0) files[0].keys.insert(files[0].keys.end(), 5000, 77);
+    for (size_t i = 100; i < files[0].keys.size(); i += 2) files[0].keys[i] = 10 * kKeyRange;
+    ASSERT_TRUE(index.AddFragment(files).ok());
+  }
+  ViewOptions options;
+  options.whole_fragment_bytes_max = 1 << 20;
+  const auto view = index.Open(options).ValueOrDie();
+  Rng rng(5);
+  const auto probed = [&](int64_t key) {
+    ProbeCounters counters;
+    EXPECT_TRUE(view->Find(index.Encode({key}), {}, &counters).ok());
+    return counters.fragments_probed;
+  };
+  const int64_t before = probed(kKeyRange / 2);
+  EXPECT_GT(before, kFragments / 2);
+  for (int round = 0; round < 3000 && probed(kKeyRange / 2) > kFragments / 4; ++round) {
+  }
+  int64_t sum = 0;
+  for (int64_t key = 0; key < 200; ++key) sum += probed(key * 17);
+  EXPECT_LT(sum, 200 * kFragments / 8);
+  for (int round = 0; round < 20; ++round) {
+    ASSERT_NO_FATAL_FAILURE(ExpectRightAnswers(
+        index, *view, SomeKeys(&rng, 1 + static_cast<int>(rng.Below(50)), kKeyRange)));
+  }
+  ExpectRightAnswers(index, *view, {77, kNull, 77, 10 * kKeyRange});
+}
+
+INSTANTIATE_TEST_SUITE_P(WordAndBytes, IndexViewFilterTest, ::testing::Bool());
+
+TEST(IndexViewFilterDamageTest, ADamagedBlockIsNotRuledOut) {
+  const auto memory = store::MakeMemoryStore();
+  TestIndex index({memory, "index"}, {});
+  for (int f = 0; f < 32; ++f) {
+    ASSERT_TRUE(index.AddFragment(RandomFiles(f, f, 1, 100, 1000)).ok());
+  }
+  const FragmentInfo& info = index.manifest().fragments[9];
+  const std::string path = "index/" + info.path;
+  std::string bytes = memory->ReadWhole(std::span(&path, 1))[0].ValueOrDie().bytes->ToString();
+  // The hash blocks lie after the page maps.
+  const auto fragment =
+      Fragment::Open(info, arrow::Buffer::FromString(bytes.substr(
+                               static_cast<size_t>(info.head.begin)))).ValueOrDie();
+  bytes[static_cast<size_t>(fragment->page_maps().end) + 40] ^= 4;
+  Replace({memory, "index"}, path, bytes);
+  ViewOptions options;
+  options.whole_fragment_bytes_max = 1 << 20;
+  const auto view = index.Open(options).ValueOrDie();
+  const int64_t damaged_row_key = [&] {
+    for (int64_t key = 0; key < 1000; ++key) {
+      const auto found = view->Find(index.Encode({key}), {}, nullptr);
+      if (!found.ok()) return key;
+    }
+    return int64_t{-1};
+  }();
+  ASSERT_GE(damaged_row_key, 0);
+  for (int round = 0; round < 500; ++round) {
+    const auto found = view->Find(index.Encode({damaged_row_key}), {}, nullptr);
+    ASSERT_TRUE(IsKind(found.status(), ErrorKind::kCorrupt)) << round;
+    ASSERT_TRUE(view->Find(index.Encode({-5}), {}, nullptr).ok());
+  }
+}
+
 // ---- Threads.
 
 TEST(IndexViewThreadsTest, ManyThreadsFindAtOnceWithCachesThatAreTooSmall) {
