@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/coding.h"
 #include "base/rng.h"
 
 namespace grebe::testing {
@@ -20,7 +21,9 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(StoreConformance);
 std::string PatternBytes(int64_t n, uint64_t seed) {
   Rng rng(seed);
   std::string bytes(static_cast<size_t>(n), '\0');
-  for (char& c : bytes) c = static_cast<char>(rng.Next());
+  size_t at = 0;
+  for (; at + 8 <= bytes.size(); at += 8) StoreLe(bytes.data() + at, rng.Next());
+  for (; at < bytes.size(); ++at) bytes[at] = static_cast<char>(rng.Next());
   return bytes;
 }
 

@@ -2,8 +2,9 @@
 //
 // An identity's tag is the object's time of last change in nanoseconds, which is all that Arrow's
 // listings tell. After a wave's reads, and before any of their bytes are handed out, each pinned
-// object is looked at again: its time and size must be the pinned ones. So a wave costs two dependent
-// round trips, not one; GCS a third (Arrow asks for an object's metadata when it opens it).
+// object is looked at again: its time and size must be the pinned ones. So a wave costs two
+// dependent round trips, not one; GCS a third (Arrow asks for an object's metadata when it opens
+// it).
 //
 // What is not guaranteed, because Arrow does not offer it:
 // - reads carry no condition (no If-Match); the look afterwards stands in for it;

@@ -1,11 +1,14 @@
-// libcurl's multi interface, driven by socket_action and epoll on one thread.
+// libcurl's multi interface, driven by socket_action and epoll on one thread at a time.
+//
+// The driver is the thread that owns the multi handle now: the transport's own thread, or a
+// caller that waits (Drive). It is passed on under mutex_.
 //
 // What costs at small requests is not libcurl's parsing but system calls, so:
 // - a connection stays registered with epoll while it is idle between two requests (libcurl asks
 //   to have it removed and added each time); it is dropped from epoll when it is closed, or when
 //   something stirs on it while it is idle;
 // - easy handles are kept and reused; only what differs is set;
-// - the thread is woken only when it sleeps.
+// - a driver is woken only when it sleeps.
 #include <curl/curl.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -314,7 +317,8 @@ class CurlTransport final : public HttpTransport {
   ~CurlTransport() override;
 
   Status Open();
-  void Start(std::shared_ptr<HttpExchange> exchange) override;
+  void Start(std::shared_ptr<HttpExchange> exchange, bool caller_drives) override;
+  bool Drive(HttpInbox* inbox, Clock::time_point deadline) override;
 
  private:
   // What epoll watches a socket for, and what libcurl wants of it now.
@@ -338,7 +342,10 @@ class CurlTransport final : public HttpTransport {
   void Watch(int fd, uint32_t events);
   Transfer* NewTransfer();
   void Run();
-  int WaitMs() const;
+  void Turn(HttpInbox* inbox, Clock::time_point deadline);
+  void OnEvents(int count);
+  bool HasWorkFor(const HttpInbox* other_than) const;
+  int WaitMs(Clock::time_point deadline) const;
   void TakeIncoming();
   void StartDue();
   void Launch(std::shared_ptr<HttpExchange> exchange);
@@ -352,11 +359,15 @@ class CurlTransport final : public HttpTransport {
   std::thread thread_;
 
   std::mutex mutex_;
+  std::condition_variable own_turn_;  // for the transport's own thread
   std::vector<std::shared_ptr<HttpExchange>> incoming_;
-  bool sleeping_ = false;
+  bool driven_ = false;    // some thread is the driver
+  bool work_left_ = false; // the last driver left exchanges behind
+  bool sleeping_ = false;  // the driver waits in epoll
   bool stopping_ = false;
 
-  // The thread's own.
+  // The driver's.
+  std::vector<epoll_event> events_ = std::vector<epoll_event>(256);
   std::vector<Socket> sockets_;
   std::vector<std::unique_ptr<Transfer>> transfers_;
   std::vector<Transfer*> idle_;
@@ -369,7 +380,9 @@ class CurlTransport final : public HttpTransport {
 
 Status CurlTransport::Open() {
   static const CURLcode global = curl_global_init(CURL_GLOBAL_DEFAULT);
-  if (global != CURLE_OK) return Internal("libcurl does not start", "code", static_cast<int>(global));
+  if (global != CURLE_OK) {
+    return Internal("libcurl does not start", "code", static_cast<int>(global));
+  }
   multi_ = curl_multi_init();
   epoll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
   wake_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -396,6 +409,7 @@ CurlTransport::~CurlTransport() {
       std::lock_guard lock(mutex_);
       stopping_ = true;
     }
+    own_turn_.notify_one();
     const uint64_t one = 1;
     (void)!::write(wake_fd_, &one, sizeof(one));
     thread_.join();
@@ -409,12 +423,16 @@ CurlTransport::~CurlTransport() {
   if (epoll_fd_ >= 0) ::close(epoll_fd_);
 }
 
-void CurlTransport::Start(std::shared_ptr<HttpExchange> exchange) {
+void CurlTransport::Start(std::shared_ptr<HttpExchange> exchange, bool caller_drives) {
   bool wake;
   {
     std::lock_guard lock(mutex_);
     incoming_.push_back(std::move(exchange));
     wake = std::exchange(sleeping_, false);
+    if (!driven_ && !caller_drives && !work_left_) {
+      work_left_ = true;
+      own_turn_.notify_one();
+    }
   }
   if (wake) {
     const uint64_t one = 1;
@@ -588,57 +606,113 @@ void CurlTransport::Deliver() {
   done_.clear();
 }
 
-int CurlTransport::WaitMs() const {
-  Clock::time_point until = timer_at_;
+int CurlTransport::WaitMs(Clock::time_point deadline) const {
+  if (!ready_.empty() && active_count_ < options_.connections_max) return 0;
+  Clock::time_point until = std::min(timer_at_, deadline);
   if (!later_.empty()) until = std::min(until, later_.top().at);
   if (until == Clock::time_point::max()) return -1;
   const auto wait = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
   return static_cast<int>(std::clamp<int64_t>(wait.count(), 0, 60000));
 }
 
-void CurlTransport::Run() {
-  std::vector<epoll_event> events(256);
+// Whether anything is under way, but for the exchanges of one inbox.
+bool CurlTransport::HasWorkFor(const HttpInbox* other_than) const {
+  const auto others = [&](const std::shared_ptr<HttpExchange>& exchange) {
+    return exchange->inbox.get() != other_than;
+  };
+  if (!later_.empty() || std::any_of(ready_.begin(), ready_.end(), others) ||
+      std::any_of(incoming_.begin(), incoming_.end(), others)) {
+    return true;
+  }
+  if (active_count_ == 0) return false;
+  return std::any_of(transfers_.begin(), transfers_.end(), [&](const auto& transfer) {
+    return transfer->exchange() != nullptr && transfer->exchange()->inbox.get() != other_than;
+  });
+}
+
+void CurlTransport::OnEvents(int count) {
   int running = 0;
+  for (int i = 0; i < count; ++i) {
+    const int fd = events_[static_cast<size_t>(i)].data.fd;
+    const uint32_t got = events_[static_cast<size_t>(i)].events;
+    if (fd == wake_fd_) {
+      uint64_t value;
+      (void)!::read(wake_fd_, &value, sizeof(value));
+      continue;
+    }
+    if (SocketOf(fd).wanted == 0) {
+      Watch(fd, 0);  // idle, and closed by the server: libcurl will find out
+      continue;
+    }
+    int mask = 0;
+    if (got & EPOLLIN) mask |= CURL_CSELECT_IN;
+    if (got & EPOLLOUT) mask |= CURL_CSELECT_OUT;
+    if (got & (EPOLLERR | EPOLLHUP)) mask |= CURL_CSELECT_ERR;
+    curl_multi_socket_action(multi_, fd, mask, &running);
+  }
+}
+
+// One round of the driver: what is due, then what epoll brings, waiting for it at most until
+// deadline, and not at all when the inbox is ready.
+void CurlTransport::Turn(HttpInbox* inbox, Clock::time_point deadline) {
+  TakeIncoming();
+  StartDue();
+  if (timer_at_ != Clock::time_point::max() && timer_at_ <= Clock::now()) {
+    timer_at_ = Clock::time_point::max();
+    int running = 0;
+    curl_multi_socket_action(multi_, CURL_SOCKET_TIMEOUT, 0, &running);
+  }
+  Collect();
+  Deliver();
+  if (inbox != nullptr && inbox->Ready()) return;
+  int wait_ms = WaitMs(deadline);
+  {
+    std::lock_guard lock(mutex_);
+    if (stopping_) return;
+    if (!incoming_.empty()) wait_ms = 0;
+    sleeping_ = wait_ms != 0;
+  }
+  const int count =
+      ::epoll_wait(epoll_fd_, events_.data(), static_cast<int>(events_.size()), wait_ms);
+  {
+    std::lock_guard lock(mutex_);
+    sleeping_ = false;
+  }
+  OnEvents(count);
+  Collect();
+  Deliver();
+}
+
+bool CurlTransport::Drive(HttpInbox* inbox, Clock::time_point deadline) {
+  {
+    std::lock_guard lock(mutex_);
+    if (driven_ || work_left_) return false;
+    driven_ = true;
+  }
+  while (!inbox->Ready() && Clock::now() < deadline) Turn(inbox, deadline);
+  std::lock_guard lock(mutex_);
+  driven_ = false;
+  // This thread comes back for its own; what others wait for must go on meanwhile.
+  if (HasWorkFor(inbox)) {
+    work_left_ = true;
+    own_turn_.notify_one();
+  }
+  return true;
+}
+
+void CurlTransport::Run() {
+  std::unique_lock lock(mutex_);
   while (true) {
-    TakeIncoming();
-    StartDue();
-    if (timer_at_ != Clock::time_point::max() && timer_at_ <= Clock::now()) {
-      timer_at_ = Clock::time_point::max();
-      curl_multi_socket_action(multi_, CURL_SOCKET_TIMEOUT, 0, &running);
+    own_turn_.wait(lock, [this] { return stopping_ || (work_left_ && !driven_); });
+    if (stopping_) return;
+    work_left_ = false;
+    driven_ = true;
+    while (!stopping_ && (!incoming_.empty() || HasWorkFor(nullptr))) {
+      lock.unlock();
+      Turn(nullptr, Clock::time_point::max());
+      lock.lock();
     }
-    Collect();
-    Deliver();
-    int wait_ms = ready_.empty() || active_count_ >= options_.connections_max ? WaitMs() : 0;
-    {
-      std::lock_guard lock(mutex_);
-      if (stopping_) return;
-      if (!incoming_.empty()) wait_ms = 0;
-      sleeping_ = wait_ms != 0;
-    }
-    const int count = ::epoll_wait(epoll_fd_, events.data(), static_cast<int>(events.size()),
-                                   wait_ms);
-    {
-      std::lock_guard lock(mutex_);
-      sleeping_ = false;
-    }
-    for (int i = 0; i < count; ++i) {
-      const int fd = events[static_cast<size_t>(i)].data.fd;
-      const uint32_t got = events[static_cast<size_t>(i)].events;
-      if (fd == wake_fd_) {
-        uint64_t value;
-        (void)!::read(wake_fd_, &value, sizeof(value));
-        continue;
-      }
-      if (SocketOf(fd).wanted == 0) {
-        Watch(fd, 0);  // idle, and closed by the server: libcurl will find out
-        continue;
-      }
-      int mask = 0;
-      if (got & EPOLLIN) mask |= CURL_CSELECT_IN;
-      if (got & EPOLLOUT) mask |= CURL_CSELECT_OUT;
-      if (got & (EPOLLERR | EPOLLHUP)) mask |= CURL_CSELECT_ERR;
-      curl_multi_socket_action(multi_, fd, mask, &running);
-    }
+    driven_ = false;
   }
 }
 

@@ -46,6 +46,11 @@ std::shared_ptr<HttpExchange> HttpInbox::Pop(Clock::time_point deadline, bool* m
   return exchange;
 }
 
+bool HttpInbox::Ready() {
+  std::lock_guard lock(mutex_);
+  return nudged_ || !done_.empty();
+}
+
 void HttpInbox::Nudge() {
   {
     std::lock_guard lock(mutex_);
@@ -58,9 +63,19 @@ HttpResponse RunHttp(HttpTransport* transport, HttpRequest request) {
   auto exchange = std::make_shared<HttpExchange>();
   exchange->request = std::move(request);
   exchange->inbox = std::make_shared<HttpInbox>();
-  transport->Start(exchange);
+  transport->Start(exchange, /*caller_drives=*/true);
   bool more = false;
-  return std::move(exchange->inbox->Pop(Clock::time_point::max(), &more)->response);
+  std::shared_ptr<HttpExchange> done;
+  while (done == nullptr) {
+    done = PopDriving(transport, exchange->inbox.get(), Clock::time_point::max(), &more);
+  }
+  return std::move(done->response);
+}
+
+std::shared_ptr<HttpExchange> PopDriving(HttpTransport* transport, HttpInbox* inbox,
+                                         Clock::time_point deadline, bool* more) {
+  if (!inbox->Ready()) transport->Drive(inbox, deadline);
+  return inbox->Pop(deadline, more);
 }
 
 }  // namespace grebe::store

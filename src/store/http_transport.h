@@ -82,6 +82,8 @@ class HttpInbox {
   std::shared_ptr<HttpExchange> TryPop(bool* more);
   // The next one; waits for it until deadline, or until a Nudge. Null then.
   std::shared_ptr<HttpExchange> Pop(Clock::time_point deadline, bool* more);
+  // Whether Pop would return at once.
+  bool Ready();
   // Wakes the waiting thread, or the next one to wait, to look at its own condition again.
   void Nudge();
 
@@ -96,9 +98,18 @@ class HttpTransport {
  public:
   virtual ~HttpTransport() = default;
   // Sends the request as soon as a connection is free, not before start_at. The exchange belongs
-  // to the transport until it lies in its inbox. Threads: safe.
-  virtual void Start(std::shared_ptr<HttpExchange> exchange) = 0;
+  // to the transport until it lies in its inbox. caller_drives: the caller goes on to WaitFor at
+  // once, so that no other thread need be woken for it. Threads: safe.
+  virtual void Start(std::shared_ptr<HttpExchange> exchange, bool caller_drives) = 0;
+
+  // Does the network's work on this thread, until the inbox is Ready or the deadline has passed.
+  // False, at once, when another thread does it now: then wait for the inbox itself.
+  virtual bool Drive(HttpInbox* inbox, Clock::time_point deadline) = 0;
 };
+
+// The next exchange for the inbox, as HttpInbox::Pop; drives the network meanwhile if nobody does.
+std::shared_ptr<HttpExchange> PopDriving(HttpTransport* transport, HttpInbox* inbox,
+                                         Clock::time_point deadline, bool* more);
 
 // Sends one request and waits for it.
 HttpResponse RunHttp(HttpTransport* transport, HttpRequest request);
@@ -109,7 +120,9 @@ struct CurlTransportOptions {
   std::string ca_file = {};  // empty: the system's
 };
 
-// Over libcurl's multi interface, driven by epoll on one thread of its own.
+// Over libcurl's multi interface, driven by epoll: by the thread that waits, when it is alone
+// with few requests (two changes of thread a request cost more than the request), else by one
+// thread of its own.
 Result<std::shared_ptr<HttpTransport>> MakeCurlTransport(const CurlTransportOptions& options);
 
 }  // namespace grebe::store

@@ -95,7 +95,7 @@ TEST_F(LocalStoreTest, NoTornReadsWhileAWriterOverwritesInPlace) {
     }
     ::close(fd);
   });
-  int whole = 0;
+  std::atomic<int> whole{0};
   for (int i = 0; i < 200; ++i) {
     const auto stat = store_->Stat(path);
     ASSERT_TRUE(stat.ok());
@@ -111,7 +111,7 @@ TEST_F(LocalStoreTest, NoTornReadsWhileAWriterOverwritesInPlace) {
   }
   stop = true;
   writer.join();
-  EXPECT_GT(whole, 0);
+  EXPECT_GT(whole.load(), 0);
 }
 
 TEST_F(LocalStoreTest, ColdRangesAreReadToo) {

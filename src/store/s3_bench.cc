@@ -2,6 +2,7 @@
 // 128 in flight. The server's own CPU is not counted; wall time is shown, but depends on it.
 //
 //   s3_bench [--endpoint URL --access-key K --secret-key S --bucket B] [--tiny]
+//            [--in-flight N] [--bytes N] [--ours]
 //
 // Without an endpoint it starts SeaweedFS itself. Ours: waves of n ranges. Arrow: n threads, each
 // with one ReadAt after another (its reads are synchronous), on a file opened with its size known.
@@ -11,6 +12,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -136,7 +138,14 @@ Status RunArrow(arrow::io::RandomAccessFile* file, int in_flight, int64_t size_b
 }
 #endif
 
-Status Run(const StoreOptions& options, const std::string& bucket, bool tiny) {
+struct Plan {
+  bool tiny = false;
+  bool ours_only = false;
+  std::vector<int> in_flight = {1, 8, 32, 128};
+  std::vector<int64_t> sizes = {4 << 10, 64 << 10};
+};
+
+Status Run(const StoreOptions& options, const std::string& bucket, const Plan& plan) {
   ARROW_ASSIGN_OR_RAISE(const auto store, MakeS3Store(bucket, options, ProcessEnv()));
   std::string bytes(kObjectBytes, '\0');
   Rng rng(2);
@@ -144,14 +153,17 @@ Status Run(const StoreOptions& options, const std::string& bucket, bool tiny) {
   ARROW_ASSIGN_OR_RAISE(const Identity identity, store->Put(kKey, bytes, PutMode::kOverwrite));
   const auto object = std::make_shared<Object>(Object{kKey, identity});
 #ifdef GREBE_HAVE_ARROW_S3
-  ARROW_ASSIGN_OR_RAISE(const auto arrow_file, OpenArrow(options, bucket));
+  std::shared_ptr<arrow::io::RandomAccessFile> arrow_file;
+  if (!plan.ours_only) {
+    ARROW_ASSIGN_OR_RAISE(arrow_file, OpenArrow(options, bucket));
+  }
 #endif
   std::printf("| bytes | in flight | ours: CPU us a GET (user) | Arrow: CPU us a GET (user) | "
               "Arrow / ours | ours: wall us | Arrow: wall us |\n|---|---|---|---|---|---|---|\n");
-  for (const int64_t size_bytes : {int64_t{4} << 10, int64_t{64} << 10}) {
-    for (const int in_flight : {1, 8, 32, 128}) {
-      const int64_t count = tiny ? in_flight : (in_flight == 1 ? 1000 : 4096);
-      const int rounds = tiny ? 1 : 5;
+  for (const int64_t size_bytes : plan.sizes) {
+    for (const int in_flight : plan.in_flight) {
+      const int64_t count = plan.tiny ? in_flight : (in_flight == 1 ? 1000 : 4096);
+      const int rounds = plan.tiny ? 1 : 5;
       const std::vector<int64_t> offsets = Offsets(count, size_bytes);
       Cost ours;
       ARROW_RETURN_NOT_OK(Measure(
@@ -159,9 +171,11 @@ Status Run(const StoreOptions& options, const std::string& bucket, bool tiny) {
           [&] { return RunOurs(store.get(), object, in_flight, size_bytes, offsets); }, &ours));
       Cost theirs;
 #ifdef GREBE_HAVE_ARROW_S3
-      ARROW_RETURN_NOT_OK(Measure(
-          count, rounds,
-          [&] { return RunArrow(arrow_file.get(), in_flight, size_bytes, offsets); }, &theirs));
+      if (!plan.ours_only) {
+        ARROW_RETURN_NOT_OK(Measure(
+            count, rounds,
+            [&] { return RunArrow(arrow_file.get(), in_flight, size_bytes, offsets); }, &theirs));
+      }
 #endif
       std::printf("| %lld | %d | %.1f (%.1f) | %.1f (%.1f) | %.1f | %.0f | %.0f |\n",
                   static_cast<long long>(size_bytes), in_flight, ours.cpu_us, ours.user_us,
@@ -198,15 +212,19 @@ void MeasureSigning() {
 
 int Main(int argc, char** argv) {
   std::map<std::string, std::string> flags;
-  bool tiny = false;
+  Plan plan;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--tiny") == 0) {
-      tiny = true;
+      plan.tiny = true;
+    } else if (std::strcmp(argv[i], "--ours") == 0) {
+      plan.ours_only = true;
     } else if (i + 1 < argc) {
       flags[argv[i]] = argv[i + 1];
       ++i;
     }
   }
+  if (flags.contains("--in-flight")) plan.in_flight = {std::atoi(flags["--in-flight"].c_str())};
+  if (flags.contains("--bytes")) plan.sizes = {std::atoll(flags["--bytes"].c_str())};
   StoreOptions options;
   options.s3_connections_max = 128;
   std::unique_ptr<testing::WeedServer> weed;
@@ -227,7 +245,7 @@ int Main(int argc, char** argv) {
     options.s3_connections_max = 128;
     if (const Status made = weed->MakeBucket(bucket); !made.ok()) return 1;
   }
-  const Status done = Run(options, bucket, tiny);
+  const Status done = Run(options, bucket, plan);
   MeasureSigning();
   if (!done.ok()) std::fprintf(stderr, "%s\n", done.ToString().c_str());
 #ifdef GREBE_HAVE_ARROW_S3

@@ -25,7 +25,9 @@ WorkPool& Helpers() {
 }
 
 // A large body may take longer than the time-out of a small one: 1 MiB/s is assumed at least.
-int64_t TimeoutFor(int64_t timeout_ms, int64_t bytes) { return timeout_ms + bytes * 1000 / 1048576; }
+int64_t TimeoutFor(int64_t timeout_ms, int64_t bytes) {
+  return timeout_ms + bytes * 1000 / 1048576;
+}
 
 constexpr int kMovesMax = 3;
 
@@ -147,7 +149,9 @@ Result<std::shared_ptr<HttpExchange>> S3Client::MakeExchange(
                                 .headers = headers,
                                 .payload_sha256_hex = hash},
                                date);
-  for (size_t i = 1; i < headers.size(); ++i) request.AddHeader(headers[i].first, headers[i].second);
+  for (size_t i = 1; i < headers.size(); ++i) {
+    request.AddHeader(headers[i].first, headers[i].second);
+  }
   request.AddHeader("Authorization", authorization);
   return exchange;
 }
@@ -174,7 +178,7 @@ Result<HttpResponse> S3Client::Run(S3Call* call) {
         call->unsure = run.unsure;
         result = std::move(answer);
       },
-      /*parallel=*/false);
+      /*parallel=*/false, /*small=*/true);
   wave->Add(*call, 0);
   wave->Wait();
   return result;
@@ -191,10 +195,10 @@ void S3Wave::Add(S3Call call, size_t id) {
     state->index = states_.size() - 1;
     ++unfinished_;
   }
-  Send(state, 0, /*hedge=*/false);
+  Send(state, 0, /*hedge=*/false, small_);
 }
 
-void S3Wave::Send(State* state, int64_t delay_ms, bool hedge) {
+void S3Wave::Send(State* state, int64_t delay_ms, bool hedge, bool caller_drives) {
   std::shared_ptr<const AwsCredentials> credentials;
   Result<std::shared_ptr<HttpExchange>> made = client_->MakeExchange(state->call, &credentials);
   if (!made.ok()) {
@@ -231,7 +235,7 @@ void S3Wave::Send(State* state, int64_t delay_ms, bool hedge) {
   if (state->call.body != nullptr) {
     counters.bytes_written += static_cast<int64_t>(state->call.body->size());
   }
-  client_->transport_->Start(exchange);
+  client_->transport_->Start(exchange, caller_drives);
 }
 
 // Whether the call is sent again, and when. Called under the lock.
@@ -252,7 +256,7 @@ bool S3Wave::Again(State* state, const Verdict& verdict, const HttpResponse& res
   }
 }
 
-void S3Wave::Handle(const std::shared_ptr<HttpExchange>& exchange) {
+void S3Wave::Handle(const std::shared_ptr<HttpExchange>& exchange, bool caller_drives) {
   HttpResponse& response = exchange->response;
   State* state;
   {
@@ -283,7 +287,7 @@ void S3Wave::Handle(const std::shared_ptr<HttpExchange>& exchange) {
     state->exchanges[0] = state->exchanges[1] = nullptr;
   }
   if (again) {
-    Send(state, delay_ms, /*hedge=*/false);
+    Send(state, delay_ms, /*hedge=*/false, caller_drives);
   } else if (verdict.next == Verdict::kDone) {
     Finish(state, std::move(response));
   } else {
@@ -311,7 +315,7 @@ void S3Wave::CallHelper() {
   Helpers().Submit([self = shared_from_this()] {
     bool more = false;
     while (const std::shared_ptr<HttpExchange> exchange = self->inbox_->TryPop(&more)) {
-      self->Handle(exchange);
+      self->Handle(exchange, /*caller_drives=*/false);
     }
     self->helpers_.fetch_sub(1);
   });
@@ -349,7 +353,7 @@ void S3Wave::SendHedges() {
       }
     }
   }
-  for (State* state : slow) Send(state, 0, /*hedge=*/true);
+  for (State* state : slow) Send(state, 0, /*hedge=*/true, small_);
 }
 
 void S3Wave::Wait(size_t unfinished_max) {
@@ -360,9 +364,12 @@ void S3Wave::Wait(size_t unfinished_max) {
     }
     bool more = false;
     const Clock::time_point hedge_due = HedgeDue();
-    if (const std::shared_ptr<HttpExchange> exchange = inbox_->Pop(hedge_due, &more)) {
+    const std::shared_ptr<HttpExchange> exchange =
+        small_ ? PopDriving(client_->transport_.get(), inbox_.get(), hedge_due, &more)
+               : inbox_->Pop(hedge_due, &more);
+    if (exchange != nullptr) {
       if (more && parallel_) CallHelper();
-      Handle(exchange);
+      Handle(exchange, small_);
     } else if (hedge_due != Clock::time_point::max()) {
       SendHedges();
     }

@@ -90,10 +90,12 @@ class S3Wave : public std::enable_shared_from_this<S3Wave> {
   // after the Wait that saw it through has returned. May change the call it is given.
   using OnAnswer = std::function<void(size_t id, S3Call& call, Result<HttpResponse> answer)>;
 
-  S3Wave(S3Client* client, OnAnswer on_answer, bool parallel)
-      : client_(client), on_answer_(std::move(on_answer)), parallel_(parallel) {}
+  // small: the waiting thread does the network's work too, when no other does; calls may begin
+  // only with Wait.
+  S3Wave(S3Client* client, OnAnswer on_answer, bool parallel, bool small)
+      : client_(client), on_answer_(std::move(on_answer)), parallel_(parallel), small_(small) {}
 
-  // Sends the call at once. id: for on_answer.
+  // Sends the call, at once unless the wave is small. id: for on_answer.
   void Add(S3Call call, size_t id);
   // Returns when at most `unfinished_max` calls are unfinished.
   void Wait(size_t unfinished_max = 0);
@@ -113,8 +115,8 @@ class S3Wave : public std::enable_shared_from_this<S3Wave> {
     std::shared_ptr<HttpExchange> exchanges[2];
   };
 
-  void Send(State* state, int64_t delay_ms, bool hedge);
-  void Handle(const std::shared_ptr<HttpExchange>& exchange);
+  void Send(State* state, int64_t delay_ms, bool hedge, bool caller_drives);
+  void Handle(const std::shared_ptr<HttpExchange>& exchange, bool caller_drives);
   bool Again(State* state, const Verdict& verdict, const HttpResponse& response,
              int64_t* delay_ms);
   void Finish(State* state, Result<HttpResponse> answer);
@@ -125,6 +127,7 @@ class S3Wave : public std::enable_shared_from_this<S3Wave> {
   S3Client* const client_;  // outlives the wave's last call
   const OnAnswer on_answer_;
   const bool parallel_;
+  const bool small_;
   const std::shared_ptr<HttpInbox> inbox_ = std::make_shared<HttpInbox>();
   std::mutex mutex_;
   std::deque<State> states_;  // addresses stay

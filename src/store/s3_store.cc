@@ -11,6 +11,10 @@
 namespace grebe::store {
 namespace {
 
+// A wave of so few is driven by the thread that waits for it: changing threads for each answer
+// would cost as much as the answer.
+constexpr size_t kSmallWave = 8;
+
 class S3Store final : public Store {
  public:
   explicit S3Store(std::shared_ptr<S3Client> client) : client_(std::move(client)) {}
@@ -74,7 +78,7 @@ void S3Store::ReadEach(std::span<const ReadRequest> requests, const ReadCallback
           on_read(i, answer.status());
         }
       },
-      /*parallel=*/true);
+      /*parallel=*/true, /*small=*/requests.size() <= kSmallWave);
   std::vector<std::pair<size_t, Status>> answered;  // without a request
   for (size_t i = 0; i < requests.size(); ++i) {
     const ReadRequest& request = requests[i];
@@ -110,7 +114,7 @@ std::vector<Result<WholeObject>> S3Store::ReadWhole(std::span<const std::string>
           answers[i] = answer.status();
         }
       },
-      /*parallel=*/false);
+      /*parallel=*/false, /*small=*/paths.size() <= kSmallWave);
   for (size_t i = 0; i < paths.size(); ++i) {
     if (paths[i].empty()) {
       answers[i] = InvalidArgument("an empty path");

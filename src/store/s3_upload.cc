@@ -89,7 +89,7 @@ S3Upload::S3Upload(std::shared_ptr<S3Client> client, std::string key)
           etags_[part] = answer->etag;
         }
       },
-      /*parallel=*/false);
+      /*parallel=*/false, /*small=*/false);
 }
 
 S3Upload::~S3Upload() {

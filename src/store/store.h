@@ -63,7 +63,8 @@ struct ReadCosts {
   int64_t range_bytes_max = 8 << 20;
 };
 
-using ReadCallback = std::function<void(size_t request_index, Result<std::shared_ptr<arrow::Buffer>>)>;
+using ReadCallback =
+    std::function<void(size_t request_index, Result<std::shared_ptr<arrow::Buffer>> answer)>;
 
 // An object being written piece by piece. Nothing is visible before Finish returns OK; when the
 // Upload is destroyed unfinished, what it had written is removed.
