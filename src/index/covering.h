@@ -21,8 +21,8 @@ Result<std::string> SerializeSchema(const arrow::Schema& schema);
 Result<std::shared_ptr<arrow::Schema>> ParseSchema(std::string_view bytes);
 // One batch without its schema, and back. Errors: Corrupt.
 Result<std::string> SerializeBatch(const arrow::RecordBatch& batch);
-Result<std::shared_ptr<arrow::RecordBatch>> ParseBatch(std::string bytes,
-                                                       const std::shared_ptr<arrow::Schema>& schema);
+Result<std::shared_ptr<arrow::RecordBatch>> ParseBatch(
+    std::string bytes, const std::shared_ptr<arrow::Schema>& schema);
 
 // The rows of some indices, in that order.
 Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(

@@ -67,7 +67,8 @@ class FragmentBuilder {
   static Result<std::unique_ptr<FragmentBuilder>> Make(const FragmentOptions& options);
   virtual ~FragmentBuilder() = default;
 
-  virtual Result<uint32_t> AddSchema(std::string_view serialized) = 0;  // equal bytes, equal ordinal
+  // Equal bytes, equal ordinal.
+  virtual Result<uint32_t> AddSchema(std::string_view serialized) = 0;
   virtual Result<FileId> AddFile(const FragmentFile& file, std::string_view packed_page_map) = 0;
   virtual Status AddRows(FileId file, RowIndex first_row, const key::EncodedKeys& keys,
                          const arrow::RecordBatch* covering) = 0;
@@ -113,7 +114,8 @@ class Fragment {
                           bool* exact) const = 0;
 
   // The covering rows of a covering block's bytes.
-  virtual Result<std::shared_ptr<arrow::RecordBatch>> OpenCovering(std::string_view block) const = 0;
+  virtual Result<std::shared_ptr<arrow::RecordBatch>> OpenCovering(
+      std::string_view block) const = 0;
 };
 
 // Merges fragments into one, dropping the files that `live` says are gone (live[f][file]).
@@ -128,6 +130,7 @@ Result<FragmentInfo> MergeFragments(store::Store& store, std::span<const MergeIn
                                     const FragmentOptions& options, store::Upload& upload);
 
 // Checks every section's checksums and the order of every block. Errors: Corrupt (naming where).
-Status VerifyFragment(store::Store& store, const FragmentInfo& info, const store::ReadRequest& whole);
+Status VerifyFragment(store::Store& store, const FragmentInfo& info,
+                      const store::ReadRequest& whole);
 
 }  // namespace grebe::index

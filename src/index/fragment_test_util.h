@@ -128,8 +128,8 @@ inline Result<BuiltFragment> Build(
     ARROW_ASSIGN_OR_RAISE(const FileId id, builder->AddFile(entry, PageMapOf(file.path)));
     const auto rows = static_cast<int64_t>(file.keys.size());
     for (int64_t at = 0; at < rows;) {
-      const int64_t count =
-          std::min(rows - at, 1 + static_cast<int64_t>(rng->Below(rng->Chance(0.5) ? 100 : 100000)));
+      const uint64_t most = rng->Chance(0.5) ? 100 : 100000;
+      const int64_t count = std::min(rows - at, 1 + static_cast<int64_t>(rng->Below(most)));
       const auto encoded = Encode(table.word_keys, std::span(file.keys).subspan(at, count));
       std::shared_ptr<arrow::RecordBatch> batch;
       if (covering) batch = covering(file, at, count);

@@ -31,7 +31,10 @@ class DecodeCache {
  public:
   DecodeCache(int64_t dictionary_bytes_max, int64_t page_bytes_max);
   ~DecodeCache();
-  struct Counters { int64_t dictionary_hits = 0, dictionary_misses = 0, page_hits = 0, page_misses = 0; };
+  struct Counters {
+    int64_t dictionary_hits = 0, dictionary_misses = 0;
+    int64_t page_hits = 0, page_misses = 0;
+  };
   Counters counters() const;
   struct Impl;
   Impl& impl() const { return *impl_; }
