@@ -15,11 +15,9 @@ since pyarrow itself ends the process on some of them.
 """
 
 import argparse
-import base64
 import collections
 import hashlib
 import json
-import math
 import os
 import pathlib
 import select
@@ -36,6 +34,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from common import compare, grebe_cli, oracle, values
+from real_files import json_rows
 
 COMMAND_SECONDS = 10
 MEMORY_BYTES = 1 << 30
@@ -98,9 +97,10 @@ def column_at(table, where):
 class FileCheck:
     """All checks of one file; `report` says how it went."""
 
-    def __init__(self, path, folder):
+    def __init__(self, path, folder, columns_max):
         self.path = path
         self.folder = folder
+        self.columns_max = columns_max
         self.report = {"agreed": 0, "lookups": 0, "refused": [], "problems": [], "notes": []}
 
     def problem(self, text):
@@ -122,15 +122,27 @@ class FileCheck:
                               ["inspect", self.path, "--format", "json", "--json-errors"])
         table = self.read_oracle() if with_oracle else None
         if table is not None:
+            self.check_json(table)
             paths = key_paths(table.schema)
             self.report["key_columns"] = len(paths)
-            for number, (path, where) in enumerate(paths):
+            for number, (path, where) in enumerate(paths[:self.columns_max]):
                 self.check_column(table, path, where, number)
         elif inspected is not None:
             self.check_unread(json.loads(inspected))
         self.report["peak"] = grebe_cli.peak_bytes_max
         if grebe_cli.peak_bytes_max > MEMORY_BYTES:
             self.problem(f"a command took {grebe_cli.peak_bytes_max >> 20} MB")
+
+    def check_json(self, table):
+        """The judge's own reading, against the JSON another reader wrote."""
+        rows = json_rows.load(self.path)
+        if rows is None:
+            return
+        difference = json_rows.difference(table, rows)
+        if difference is None:
+            self.report["json"] = True
+        else:
+            self.problem(f"pyarrow's rows are not those of the JSON beside: {difference}")
 
     def read_oracle(self):
         try:
@@ -164,12 +176,12 @@ class FileCheck:
         for key in list(rows)[:KEYS_MAX]:
             text = values.text_of(key, kind)
             try:
-                lines.append(values.json_line([path], [text], [kind]))
-                lines[-1].encode("utf-8")
-                keys.append(key)
+                (path + (text or "")).encode("utf-8")
             except UnicodeEncodeError:   # a string column that holds no text
-                lines.pop()
                 self.report["notes"].append(f"{path}: a key is not UTF-8")
+                continue
+            lines.append(values.json_line([path], [text], [kind]))
+            keys.append(key)
         if not keys:
             return
         got = self.call(f"get {path}", grebe_cli.get, self.path, [], root,
@@ -209,13 +221,12 @@ def leaf_paths(inspected):
     return []
 
 
-def check_file(path, with_oracle):
+def check_file(path, with_oracle, columns_max):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="grebe-real-"))
-    check = FileCheck(path, folder)
+    check = FileCheck(path, folder, columns_max)
     started = time.monotonic()
     try:
         check.run(with_oracle)
-        check.check_json() if hasattr(check, "check_json") else None
     except Exception:
         check.problem("the test failed: " + traceback.format_exc())
     finally:
@@ -227,8 +238,9 @@ def check_file(path, with_oracle):
 class Children:
     """Runs check_file in forked processes, a few at a time."""
 
-    def __init__(self, jobs):
+    def __init__(self, jobs, columns_max):
         self.jobs = jobs
+        self.columns_max = columns_max
         self.running = {}   # read end -> (pid, path, with_oracle, bytes so far)
 
     def start(self, path, with_oracle):
@@ -239,7 +251,7 @@ class Children:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, 2)   # pyarrow's own last words
-            report = check_file(path, with_oracle)
+            report = check_file(path, with_oracle, self.columns_max)
             with os.fdopen(write, "w") as out:
                 json.dump(report, out)
             os._exit(0)
@@ -286,6 +298,7 @@ def reason_of(refusals):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--columns", type=int, help="at most so many key columns of each file")
     parser.add_argument("--list", action="store_true", help="a line for every file")
     parser.add_argument("--json", help="write every file's report here")
     parser.add_argument("parts", nargs="*", help="only files whose path has one of these in it")
@@ -298,7 +311,7 @@ def main():
              if not options.parts or any(part in str(p) for part in options.parts)]
     started = time.monotonic()
     reports = {}
-    for path, report in Children(options.jobs).all(paths):
+    for path, report in Children(options.jobs, options.columns).all(paths):
         name = str(path.relative_to(root))
         reports[name] = report
         for problem in report["problems"]:
@@ -324,7 +337,8 @@ def summarize(reports, seconds):
     print(f"{sum(r['agreed'] for r in reports.values())} key columns, "
           f"{sum(r['lookups'] for r in reports.values())} keys looked up, "
           f"peak memory {max((r.get('peak', 0) for r in reports.values()), default=0) >> 20} MB, "
-          f"{len(only_us)} files read that pyarrow does not read")
+          f"{len(only_us)} files read that pyarrow does not read, "
+          f"{sum(bool(r.get('json')) for r in reports.values())} files agree with the JSON beside")
     for title, names in (("refused", refused), ("refused in some columns", partly)):
         reasons = collections.defaultdict(list)
         for name in names:
