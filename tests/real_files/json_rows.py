@@ -13,7 +13,8 @@ OTHER_MEANING = ("shredded-", "geospatial", "geoparquet")
 def load(path):
     """The rows of NAME.parquet's NAME.json; None where there is none to compare with."""
     sibling = path.with_suffix(".json")
-    if not sibling.exists() or path.name.startswith(OTHER_MEANING):
+    if ("hyparquet" not in path.parts or not sibling.exists()
+            or path.name.startswith(OTHER_MEANING)):
         return None
     return json.loads(sibling.read_text())
 
