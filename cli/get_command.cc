@@ -25,7 +25,8 @@ struct LookupFlags {
 void AddKeyOptions(CLI::App* command, LookupFlags* flags) {
   command->add_option("COL=VALUE", flags->conditions,
                       "The key: a value for every key column of the index");
-  command->add_option("--null", flags->nulls, "A key column that is null");
+  command->add_option("--null", flags->nulls, "A key column that is null; may be repeated")
+      ->allow_extra_args(false);
   command->add_option("--keys-from", flags->keys_from,
                       "Many keys: a file (-: stdin) of JSON lines or CSV with a header");
   command->add_flag("--explain", flags->explain,

@@ -1,7 +1,6 @@
 #include "engine/build.h"
 
 #include <arrow/array/util.h>
-#include <arrow/compute/cast.h>
 #include <arrow/scalar.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <thread>
 
 #include "base/failpoint.h"
+#include "engine/covering_types.h"
 #include "index/fragment.h"
 #include "lookup/key_check.h"
 #include "lookup/row_shape.h"
@@ -248,9 +248,7 @@ class Build {
       } else {
         ARROW_ASSIGN_OR_RAISE(array, lookup::ColumnByPath(batch, field->name()));
       }
-      if (!array->type()->Equals(*field->type())) {
-        ARROW_ASSIGN_OR_RAISE(array, arrow::compute::Cast(*array, field->type()));
-      }
+      ARROW_ASSIGN_OR_RAISE(array, ToStored(std::move(array), field->type()));
       arrays.push_back(std::move(array));
     }
     return arrow::RecordBatch::Make(spec_.covering_schema, batch.num_rows(), std::move(arrays));
@@ -305,7 +303,7 @@ Status TypesFromFiles(const store::Location& root, const std::vector<store::Obje
         }
         const bool seen = std::find(names.begin(), names.begin() + i, names[i]) !=
                           names.begin() + static_cast<int64_t>(i);
-        if (!seen) covering.push_back(arrow::field(names[i], column->type()));
+        if (!seen) covering.push_back(arrow::field(names[i], StoredType(column->type())));
       }
       spec->key_types = std::move(types);
       if (!spec->covering.empty()) spec->covering_schema = arrow::schema(std::move(covering));

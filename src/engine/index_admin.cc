@@ -5,11 +5,11 @@
 
 #include "base/failpoint.h"
 #include "engine/build.h"
-#include "engine/covering_schema.h"
 #include "engine/engine.h"
 #include "engine/table_context.h"
 #include "grebe/index.h"
 #include "grebe/version.h"
+#include "index/covering.h"
 #include "index/fragment.h"
 #include "index/index_view.h"
 #include "index/manifest.h"
@@ -55,7 +55,7 @@ Result<engine::IndexSpec> SpecOf(const Manifest& manifest) {
   }
   spec.covering = manifest.covering;
   if (!manifest.covering_schema.empty()) {
-    ARROW_ASSIGN_OR_RAISE(spec.covering_schema, engine::ParseSchema(manifest.covering_schema));
+    ARROW_ASSIGN_OR_RAISE(spec.covering_schema, index::ParseSchema(manifest.covering_schema));
   }
   return spec;
 }
@@ -208,7 +208,7 @@ Result<BuildSummary> CreateIndexAt(const TableContext& context, const std::strin
   }
   manifest.covering = spec.covering;
   if (spec.covering_schema != nullptr) {
-    ARROW_ASSIGN_OR_RAISE(manifest.covering_schema, engine::SerializeSchema(*spec.covering_schema));
+    ARROW_ASSIGN_OR_RAISE(manifest.covering_schema, index::SerializeSchema(*spec.covering_schema));
   }
   manifest.table_uri = store::DisplayUri(context.table);
   manifest.table_kind = snapshot.kind;

@@ -1,7 +1,4 @@
 // Index: opening, Get and Count. Everything else is done by the rooms it joins.
-#include <arrow/array/builder_primitive.h>
-#include <arrow/compute/api_vector.h>
-#include <arrow/compute/cast.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +6,9 @@
 #include <mutex>
 
 #include "base/clock.h"
+#include "base/hash.h"
+#include "base/take_rows.h"
+#include "engine/covering_types.h"
 #include "engine/engine.h"
 #include "engine/index_report.h"
 #include "engine/key_rows.h"
@@ -245,7 +245,17 @@ class IndexImpl final : public Index {
     return TakeRows(rows, wanted, *shape, batch, result);
   }
 
-  // Drops from keys the rows whose key is another one. For an exact key that is damage.
+  // Whether two different long keys may share a fingerprint: then the index may well have named a
+  // row of the other key. Every fragment keeps at least the top 40 bits of the hash.
+  static bool MayCollide(const key::EncodedKeys& a, int64_t i, const key::EncodedKeys& b,
+                         int64_t j) {
+    constexpr int kFingerprintBitsMin = 40;
+    const uint64_t differing = HashBytes(a.view(i)) ^ HashBytes(b.view(j));
+    return differing >> (64 - kFingerprintBitsMin) == 0;
+  }
+
+  // Drops from keys the rows whose key is another one with the same fingerprint. Any other key in
+  // a row that the index named is damage.
   Status RejectOthers(const Asked& asked, const arrow::RecordBatch& batch, const RowSet& rows,
                       std::vector<KeyRows>* keys, int64_t* rejected, Explain* explain) const {
     key::EncodedKeys held;
@@ -263,7 +273,7 @@ class IndexImpl final : public Index {
             engine::AppendRow(run.file, RowIndex{run.first_row.value + r}, &kept);
             continue;
           }
-          if (asked.keys[i].exact) {
+          if (asked.keys[i].exact || !MayCollide(asked.encoded, static_cast<int64_t>(i), held, at)) {
             return Corrupt("a row does not hold the key that the index says", "file",
                            view_->files()[run.file].path, "row", run.first_row.value + r);
           }
@@ -317,7 +327,7 @@ class IndexImpl final : public Index {
         for (int64_t r = 0; r < run.row_count; ++r) positions.push_back(first + r);
       }
     }
-    ARROW_ASSIGN_OR_RAISE(result->rows, engine::TakePositions(batch, positions));
+    ARROW_ASSIGN_OR_RAISE(result->rows, grebe::TakeRows(batch, positions));
     return Status::OK();
   }
 
@@ -349,7 +359,7 @@ class IndexImpl final : public Index {
       const int64_t begin = std::min(options.offset, total);
       const int64_t end = options.limit < 0 ? total : std::min(total, begin + options.limit);
       positions = {positions.begin() + begin, positions.begin() + end};
-      ARROW_ASSIGN_OR_RAISE(auto taken, engine::TakePositions(key.covering, positions));
+      ARROW_ASSIGN_OR_RAISE(auto taken, grebe::TakeRows(key.covering, positions));
       ARROW_ASSIGN_OR_RAISE(auto conformed, ConformCovering(*taken, *shape.schema()));
       batches.push_back(std::move(conformed));
       result->row_counts.back() = end - begin;
@@ -364,9 +374,7 @@ class IndexImpl final : public Index {
     for (const auto& field : schema.fields()) {
       auto column = rows.GetColumnByName(field->name());
       if (column == nullptr) return Internal("covering column is missing", "column", field->name());
-      if (!column->type()->Equals(*field->type())) {
-        ARROW_ASSIGN_OR_RAISE(column, arrow::compute::Cast(*column, field->type()));
-      }
+      ARROW_ASSIGN_OR_RAISE(column, engine::FromStored(std::move(column), field->type()));
       columns.push_back(std::move(column));
     }
     return arrow::RecordBatch::Make(std::make_shared<arrow::Schema>(schema), rows.num_rows(),

@@ -1,9 +1,5 @@
 #include "engine/key_rows.h"
 
-#include <arrow/array/builder_primitive.h>
-#include <arrow/compute/api_vector.h>
-#include <arrow/datum.h>
-
 #include <algorithm>
 
 namespace grebe::engine {
@@ -81,24 +77,6 @@ int64_t RowSet::PositionOf(uint32_t file, RowIndex row) const {
       });
   const Range& range = *(after - 1);
   return range.position + row.value - range.rows.begin;
-}
-
-Result<std::shared_ptr<arrow::RecordBatch>> TakePositions(
-    const std::shared_ptr<arrow::RecordBatch>& batch, const std::vector<int64_t>& positions) {
-  bool identity = static_cast<int64_t>(positions.size()) == batch->num_rows();
-  for (size_t i = 0; identity && i < positions.size(); ++i) {
-    identity = positions[i] == static_cast<int64_t>(i);
-  }
-  if (identity) return batch;
-  if (batch->num_columns() == 0) {
-    return arrow::RecordBatch::Make(batch->schema(), static_cast<int64_t>(positions.size()),
-                                    arrow::ArrayVector{});
-  }
-  arrow::Int64Builder builder;
-  ARROW_RETURN_NOT_OK(builder.AppendValues(positions));
-  ARROW_ASSIGN_OR_RAISE(auto indices, builder.Finish());
-  ARROW_ASSIGN_OR_RAISE(auto taken, arrow::compute::Take(batch, indices));
-  return taken.record_batch();
 }
 
 }  // namespace grebe::engine

@@ -46,8 +46,4 @@ class RowSet {
   std::vector<Range> ranges_;   // sorted
 };
 
-// batch's rows at these positions, in this order; batch itself when that is all of them.
-Result<std::shared_ptr<arrow::RecordBatch>> TakePositions(
-    const std::shared_ptr<arrow::RecordBatch>& batch, const std::vector<int64_t>& positions);
-
 }  // namespace grebe::engine

@@ -1,6 +1,4 @@
 // Keys written as text: "user_id=42" of the command line, JSON lines, CSV with a header.
-#include <arrow/array/builder_base.h>
-#include <arrow/builder.h>
 #include <arrow/csv/api.h>
 #include <arrow/io/memory.h>
 #include <arrow/scalar.h>
@@ -65,15 +63,8 @@ class FlatObject : public nlohmann::json_sax<nlohmann::json> {
 // Collects keys, row by row, in the index's key types.
 class KeyRowsBuilder {
  public:
-  static Result<KeyRowsBuilder> Make(std::shared_ptr<arrow::Schema> schema) {
-    KeyRowsBuilder out;
-    out.schema_ = std::move(schema);
-    for (const auto& field : out.schema_->fields()) {
-      ARROW_ASSIGN_OR_RAISE(auto builder, arrow::MakeBuilder(field->type()));
-      out.builders_.push_back(std::move(builder));
-    }
-    return out;
-  }
+  explicit KeyRowsBuilder(std::shared_ptr<arrow::Schema> schema)
+      : schema_(std::move(schema)), columns_(schema_->num_fields()) {}
 
   Status Add(const Texts& texts) {
     for (const auto& [name, text] : texts) {
@@ -88,24 +79,29 @@ class KeyRowsBuilder {
         return InvalidArgument("a key column has no value", "column", field.name(), "key", Names());
       }
       if (!found->second) {
-        ARROW_RETURN_NOT_OK(builders_[i]->AppendNull());
+        columns_[i].push_back(nullptr);
         continue;
       }
       auto value = key::ParseValue(*field.type(), *found->second);
       if (!value.ok()) return AddContext(value.status(), "column", field.name());
-      ARROW_RETURN_NOT_OK(builders_[i]->AppendScalar(**value));
+      columns_[i].push_back(*std::move(value));
     }
     ++row_count_;
     return Status::OK();
   }
 
+  // A column has the key's type, or one that holds what was asked when the key's type cannot.
   Result<std::shared_ptr<arrow::RecordBatch>> Finish() {
     arrow::ArrayVector arrays;
-    for (auto& builder : builders_) {
-      ARROW_ASSIGN_OR_RAISE(auto array, builder->Finish());
+    arrow::FieldVector fields;
+    for (int i = 0; i < schema_->num_fields(); ++i) {
+      const auto& field = *schema_->field(i);
+      ARROW_ASSIGN_OR_RAISE(auto array, key::MakeQueryColumn(*field.type(), columns_[i]));
+      fields.push_back(arrow::field(field.name(), array->type()));
       arrays.push_back(std::move(array));
     }
-    return arrow::RecordBatch::Make(schema_, row_count_, std::move(arrays));
+    return arrow::RecordBatch::Make(arrow::schema(std::move(fields)), row_count_,
+                                    std::move(arrays));
   }
 
  private:
@@ -116,7 +112,7 @@ class KeyRowsBuilder {
   }
 
   std::shared_ptr<arrow::Schema> schema_;
-  std::vector<std::unique_ptr<arrow::ArrayBuilder>> builders_;
+  std::vector<std::vector<std::shared_ptr<arrow::Scalar>>> columns_;   // null pointer: null
   int64_t row_count_ = 0;
 };
 
@@ -149,6 +145,8 @@ Status AddCsv(const std::string& text, KeyRowsBuilder* rows) {
   const std::string header = text.substr(0, text.find_first_of("\r\n"));
   auto input = std::make_shared<arrow::io::BufferReader>(arrow::Buffer::FromString(text));
   auto parse = arrow::csv::ParseOptions::Defaults();
+  parse.ignore_empty_lines = false;   // of a one-column file, an empty line is a null
+  parse.newlines_in_values = true;
   auto sniff_input = std::make_shared<arrow::io::BufferReader>(
       arrow::Buffer::FromString(header + "\n" + header + "\n"));
   ARROW_ASSIGN_OR_RAISE(auto sniff,
@@ -181,7 +179,7 @@ Status AddCsv(const std::string& text, KeyRowsBuilder* rows) {
 Result<std::shared_ptr<arrow::RecordBatch>> Index::ParseKey(
     const std::vector<std::pair<std::string, std::string>>& columns,
     const std::vector<std::string>& null_columns) const {
-  ARROW_ASSIGN_OR_RAISE(auto rows, KeyRowsBuilder::Make(key_schema()));
+  KeyRowsBuilder rows(key_schema());
   Texts texts;
   for (const auto& [name, text] : columns) {
     if (!texts.emplace(name, text).second) {
@@ -198,7 +196,7 @@ Result<std::shared_ptr<arrow::RecordBatch>> Index::ParseKey(
 }
 
 Result<std::shared_ptr<arrow::RecordBatch>> Index::ParseKeys(const std::string& text) const {
-  ARROW_ASSIGN_OR_RAISE(auto rows, KeyRowsBuilder::Make(key_schema()));
+  KeyRowsBuilder rows(key_schema());
   const size_t first = text.find_first_not_of(" \t\r\n");
   if (first != std::string::npos) {
     ARROW_RETURN_NOT_OK(text[first] == '{' ? AddJsonLines(text, &rows) : AddCsv(text, &rows));

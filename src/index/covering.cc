@@ -1,8 +1,6 @@
 #include "index/covering.h"
 
 #include <arrow/array.h>
-#include <arrow/compute/api_vector.h>
-#include <arrow/datum.h>
 #include <arrow/io/memory.h>
 #include <arrow/ipc/dictionary.h>
 #include <arrow/ipc/reader.h>
@@ -16,6 +14,7 @@
 
 #include "base/coding.h"
 #include "base/hash.h"
+#include "base/take_rows.h"
 #include "index/posting_sorter.h"
 
 namespace grebe::index {
@@ -69,15 +68,6 @@ Result<std::shared_ptr<arrow::RecordBatch>> ParseBatch(
   arrow::ipc::DictionaryMemo memo;
   return arrow::ipc::ReadRecordBatch(schema, &memo, arrow::ipc::IpcReadOptions::Defaults(),
                                      &reader);
-}
-
-Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(
-    const std::shared_ptr<arrow::RecordBatch>& batch, const std::vector<int64_t>& indices) {
-  const auto array = std::make_shared<arrow::Int64Array>(
-      static_cast<int64_t>(indices.size()), arrow::Buffer::Wrap(indices));
-  ARROW_ASSIGN_OR_RAISE(const arrow::Datum taken,
-                        arrow::compute::Take(arrow::Datum(batch), arrow::Datum(array)));
-  return taken.record_batch();
 }
 
 std::shared_ptr<arrow::Schema> WithRowColumn(const std::shared_ptr<arrow::Schema>& covering) {

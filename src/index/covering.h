@@ -24,10 +24,6 @@ Result<std::string> SerializeBatch(const arrow::RecordBatch& batch);
 Result<std::shared_ptr<arrow::RecordBatch>> ParseBatch(
     std::string bytes, const std::shared_ptr<arrow::Schema>& schema);
 
-// The rows of some indices, in that order.
-Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(
-    const std::shared_ptr<arrow::RecordBatch>& batch, const std::vector<int64_t>& indices);
-
 // The covering schema with the column that says each row's global row.
 std::shared_ptr<arrow::Schema> WithRowColumn(const std::shared_ptr<arrow::Schema>& covering);
 

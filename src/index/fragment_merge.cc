@@ -6,6 +6,7 @@
 
 #include "base/coding.h"
 #include "base/hash.h"
+#include "base/take_rows.h"
 #include "index/covering.h"
 #include "index/fragment.h"
 #include "index/fragment_reader.h"

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/rng.h"
 #include "index/manifest.h"
+#include "testing/source_folder.h"
 
 namespace grebe::index {
 namespace {
@@ -247,7 +248,7 @@ TEST(ManifestTest, DuplicateNamesAreCorrupt) {
 
 // The example of docs/format/manifest.md: manifests of this format version open for ever.
 TEST(ManifestTest, TheExampleOfTheFormatPageIsReadAndWrittenByteForByte) {
-  std::ifstream page(std::string(GREBE_SOURCE_DIR) + "/docs/format/manifest.md");
+  std::ifstream page(testing::SourceFolder() + "/docs/format/manifest.md");
   const std::string text((std::istreambuf_iterator<char>(page)), std::istreambuf_iterator<char>());
   const std::string fence = "```json\n";
   const size_t begin = text.find(fence) + fence.size();

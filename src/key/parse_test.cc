@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "key/key.h"
+#include "testing/source_folder.h"
 
 namespace grebe::key {
 namespace {
@@ -265,7 +265,7 @@ TEST(QueryColumnTest, NumbersTooFarApartAreAnError) {
 
 // The cells of the rows of the table under "Worked examples".
 std::vector<std::vector<std::string>> WorkedExamples() {
-  const auto page = std::filesystem::path(__FILE__).parent_path() / "../../docs/format/key.md";
+  const auto page = testing::SourceFolder() + "/docs/format/key.md";
   std::ifstream in(page);
   std::vector<std::vector<std::string>> rows;
   bool within = false;

@@ -1,8 +1,5 @@
 #include "lookup/row_fetch.h"
 
-#include <arrow/array/builder_primitive.h>
-#include <arrow/compute/api_vector.h>
-#include <arrow/datum.h>
 #include <arrow/table.h>
 #include <arrow/util/parallel.h>
 #include <arrow/util/thread_pool.h>
@@ -13,6 +10,7 @@
 #include <set>
 
 #include "base/clock.h"
+#include "base/take_rows.h"
 #include "store/coalesce.h"
 
 namespace grebe::lookup {
@@ -290,14 +288,12 @@ class Fetch {
         at += group.paths[i].second;
       }
     }
-    arrow::Int64Builder indices;
-    ARROW_RETURN_NOT_OK(indices.Reserve(at));
+    std::vector<int64_t> positions;
+    positions.reserve(static_cast<size_t>(at));
     for (const auto& [first, count] : place) {
-      for (int64_t i = 0; i < count; ++i) indices.UnsafeAppend(first + i);
+      for (int64_t i = 0; i < count; ++i) positions.push_back(first + i);
     }
-    ARROW_ASSIGN_OR_RAISE(auto order, indices.Finish());
-    ARROW_ASSIGN_OR_RAISE(auto taken, arrow::compute::Take(joined, order));
-    return taken.record_batch();
+    return TakeRows(joined, positions);
   }
 
   static constexpr size_t kParallelJobsMin = 16;

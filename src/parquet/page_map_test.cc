@@ -9,6 +9,7 @@
 
 #include "base/rng.h"
 #include "parquet/line_sequence.h"
+#include "testing/source_folder.h"
 
 namespace grebe::pq {
 namespace {
@@ -369,7 +370,7 @@ TEST(PageMap, WorkedExampleOfTheFormatPage) {
                 {{28600, 29900}, {2300, 3000}}};
   pages.row_groups = {{3000, {id, tags}}};
   const std::string hex = Hex(*PackPageMap(pages));
-  std::ifstream in(std::string(GREBE_SOURCE_DIR) + "/docs/format/page-map.md");
+  std::ifstream in(testing::SourceFolder() + "/docs/format/page-map.md");
   std::stringstream page;
   page << in.rdbuf();
   EXPECT_NE(page.str().find(hex), std::string::npos) << "the page should have:\n" << hex;

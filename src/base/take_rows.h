@@ -1,0 +1,20 @@
+// Rows of a batch in another order: Arrow's Take, for every type.
+#pragma once
+
+#include <arrow/record_batch.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/status.h"
+
+namespace grebe {
+
+// batch's rows at these positions, in this order; batch itself when that is all of them. Types
+// that Arrow's Take has no kernel for (views) are copied row by row. REQUIRES: positions inside
+// the batch.
+Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(
+    const std::shared_ptr<arrow::RecordBatch>& batch, const std::vector<int64_t>& positions);
+
+}  // namespace grebe
