@@ -5,6 +5,7 @@
 // fuzzer gets past them.
 #include <arrow/buffer.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>

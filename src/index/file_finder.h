@@ -44,13 +44,21 @@ class FileFinder {
     return file;
   }
 
-  // Appends the posting of a run of global rows; false when it is not within one file.
-  bool ToPosting(uint64_t row, uint64_t count, std::vector<Posting>* postings) const {
+  // The posting of a run of global rows; false when it is not within one file.
+  bool Fill(uint64_t row, uint64_t count, Posting* posting) const {
     if (row >= row_count()) return false;
     const uint32_t file = FileOf(row);
     if (count > bases_[file + 1] - row) return false;
-    postings->push_back({FileId{file}, RowIndex{static_cast<int64_t>(row - bases_[file])},
-                         static_cast<int64_t>(count)});
+    *posting = {FileId{file}, RowIndex{static_cast<int64_t>(row - bases_[file])},
+                static_cast<int64_t>(count)};
+    return true;
+  }
+
+  // Appends it.
+  bool ToPosting(uint64_t row, uint64_t count, std::vector<Posting>* postings) const {
+    Posting posting;
+    if (!Fill(row, count, &posting)) return false;
+    postings->push_back(posting);
     return true;
   }
 

@@ -106,6 +106,17 @@ class FragmentImpl final : public Fragment, public FragmentReader {
   GREBE_INLINE bool Emit(const RowRun& run, std::vector<Posting>* postings) const {
     return finder_.ToPosting(run.row, run.count, postings);
   }
+  GREBE_INLINE bool EmitAll(const BlockLayout& layout, uint64_t first, uint64_t last,
+                            std::vector<Posting>* postings) const {
+    const size_t before = postings->size();
+    postings->resize(before + (last - first));
+    Posting* out = postings->data() + before;
+    for (; first < last; ++first, ++out) {
+      const RowRun run = layout.run(first);
+      if (!finder_.Fill(run.row, run.count, out)) return false;
+    }
+    return true;
+  }
   Status Damaged(const Spot& spot, std::string_view what) const {
     const bool is_list = spot.kind == Spot::kList;
     return Corrupt(what, is_list ? "list" : "block", spot.index, "offset_bytes",
@@ -259,7 +270,8 @@ Status FragmentImpl::FindInList(const Spot& spot, std::string_view list,
                                 std::vector<Posting>* postings,
                                 std::vector<int64_t>* covering_rows) const {
   std::vector<RowRun> runs;
-  const Status decoded = DecodeList(list, head_.lists[spot.index].run_count, head_.file_rows, &runs);
+  const uint64_t run_count = head_.lists[spot.index].run_count;
+  const Status decoded = DecodeList(list, run_count, head_.file_rows, &runs);
   if (!decoded.ok()) return Damaged(spot, decoded.message());
   uint64_t rows = 0;
   postings->reserve(postings->size() + runs.size());
@@ -362,15 +374,15 @@ GREBE_INLINE Status FragmentImpl::FindGroup(const key::EncodedKeys& keys, int64_
     if (key < 0 || !probe.layout.RunsOf(static_cast<uint64_t>(key), &probe.first, &probe.last)) {
       return Damaged(probe.spot, "bad hash block");
     }
-    GREBE_PREFETCH(probe.bytes + probe.layout.rows_at + probe.first * probe.layout.row_bits / 8);
+    const uint8_t* rows = probe.bytes + probe.layout.rows_at;
+    GREBE_PREFETCH(rows + probe.first * probe.layout.row_bits / 8);
+    GREBE_PREFETCH(rows + probe.last * probe.layout.row_bits / 8);
   }
   for (int64_t i = 0; i < count; ++i) {
     const Probe& probe = probes[i];
     if (probe.spot.kind == Spot::kBlock) {
-      for (uint64_t run = probe.first; run < probe.last; ++run) {
-        if (!Emit(probe.layout.run(run), postings)) {
-          return Damaged(probe.spot, "bad rows in hash block");
-        }
+      if (!EmitAll(probe.layout, probe.first, probe.last, postings)) {
+        return Damaged(probe.spot, "bad rows in hash block");
       }
     } else if (probe.spot.kind == Spot::kList) {
       const ByteRange range = list_range(probe.spot.index);

@@ -140,6 +140,7 @@ class BuilderImpl final : public FragmentBuilder {
   Result<FragmentInfo> Write(store::Upload& upload) override;
 
  private:
+  Result<FragmentInfo> WriteOnce(store::Upload& upload);
   Status CheckRows(FileId file, RowIndex first_row, const key::EncodedKeys& keys,
                    const arrow::RecordBatch* covering, uint64_t* global_row);
   void CollectRuns(const key::EncodedKeys& keys, int64_t begin, int64_t end, Runs* runs,
@@ -433,7 +434,7 @@ Status BuilderImpl::ScatterAll(PostingSorter* sorter) {
   return Status::OK();
 }
 
-Result<FragmentInfo> BuilderImpl::Write(store::Upload& upload) {
+Result<FragmentInfo> BuilderImpl::WriteOnce(store::Upload& upload) {
   {
     std::lock_guard lock(mutex_);
     if (written_) return InvalidArgument("the fragment has been written");
@@ -461,6 +462,14 @@ Result<FragmentInfo> BuilderImpl::Write(store::Upload& upload) {
     ARROW_ASSIGN_OR_RAISE(head.covering_schema, SerializeSchema(*options_.covering));
   }
   return WriteFragment(&page_maps_, &sorter, std::move(head), upload);
+}
+
+Result<FragmentInfo> BuilderImpl::Write(store::Upload& upload) {
+  try {
+    return WriteOnce(upload);
+  } catch (const std::bad_alloc&) {
+    return LimitExceeded("out of memory while writing a fragment");
+  }
 }
 
 }  // namespace

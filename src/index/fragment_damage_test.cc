@@ -103,7 +103,6 @@ Result<BuiltFragment> BuildDamageTable(const TestTable& table) {
   return Build(table, options, &rng);
 }
 
-// Every second time only, under sanitizers the others take their turn: cheap enough to do all.
 TEST(FragmentDamageTest, EveryFlippedByteGivesTheRightAnswerOrCorrupt) {
   for (const bool word_keys : {true, false}) {
     const TestTable table = DamageTable(word_keys, true);

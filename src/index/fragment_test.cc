@@ -287,6 +287,23 @@ TEST(FragmentTest, LeavesNothingInTheSpillFolder) {
   EXPECT_FALSE(failed.ok()) << "the folder is gone, and the table does not fit the memory";
 }
 
+TEST(FragmentTest, OneKeyWithAMillionRowsOutgrowsTheMemory) {
+  TRACE_SEED();
+  Rng rng(Seed());
+  TestTable table;
+  for (int f = 0; f < 8; ++f) {
+    TestFile file;
+    file.path = "f" + std::to_string(f);
+    for (int row = 0; row < 200000; ++row) {
+      file.keys.push_back(WordKey(rng.Below(8) < 5 ? 77 : 1000 + rng.Below(500)));
+    }
+    table.files.push_back(std::move(file));
+  }
+  auto built = Build(table, Options(true, 1 << 20, 2), &rng);
+  ASSERT_TRUE(built.ok()) << built.status().ToString();
+  CheckAnswers(*built, table, &rng);
+}
+
 // ---- merging ----
 
 // Builds `parts` fragments, merges them with some files dead, and compares with the live files.

@@ -1,7 +1,7 @@
 #include "index/posting_sorter.h"
 
 #include <algorithm>
-#include <bit>
+#include <new>
 #include <queue>
 #include <thread>
 
@@ -423,7 +423,12 @@ Status PostingSorter::RunWorkers(store::Upload& upload, FragmentHead* head) {
   const size_t end = partitions_.size() - 1;
   const auto work = [&] {
     for (size_t p = next.fetch_add(1); p < end; p = next.fetch_add(1)) {
-      const Status status = Process(p, upload, head);
+      Status status;
+      try {
+        status = Process(p, upload, head);
+      } catch (const std::bad_alloc&) {
+        status = LimitExceeded("out of memory while sorting a fragment");
+      }
       if (status.ok()) continue;
       std::lock_guard lock(turn_mutex_);
       if (!failed_) first_error = status;
