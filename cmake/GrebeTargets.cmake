@@ -69,7 +69,8 @@ function(grebe_test name)
   # Tests' own code needs no optimisation: compiling it is most of a build's time.
   target_compile_options(${name} PRIVATE ${GREBE_TEST_OPTIONS})
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 DISCOVERY_MODE PRE_TEST
-    PROPERTIES LABELS "${TEST_LABELS}" ENVIRONMENT "GREBE_SOURCE_DIR=${PROJECT_SOURCE_DIR};${TEST_ENV}")
+    PROPERTIES LABELS "${TEST_LABELS}"
+               ENVIRONMENT "GREBE_SOURCE_DIR=${PROJECT_SOURCE_DIR};${TEST_ENV}")
 endfunction()
 
 # grebe_bench(name SOURCES ... ROOMS ...): a Google Benchmark program; ctest runs it tiny.

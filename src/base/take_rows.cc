@@ -2,6 +2,7 @@
 
 #include <arrow/array/builder_base.h>
 #include <arrow/array/builder_primitive.h>
+#include <arrow/array/util.h>
 #include <arrow/builder.h>
 #include <arrow/compute/api_vector.h>
 #include <arrow/datum.h>
@@ -59,13 +60,22 @@ Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(
     if (HasView(*column->type())) {
       ARROW_ASSIGN_OR_RAISE(taken, CopyRows(column, positions));
     } else {
-      ARROW_ASSIGN_OR_RAISE(
-          taken, arrow::compute::Take(*column, *indices, arrow::compute::TakeOptions::NoBoundsCheck()));
+      ARROW_ASSIGN_OR_RAISE(taken, arrow::compute::Take(*column, *indices));
     }
     columns.push_back(std::move(taken));
   }
   return arrow::RecordBatch::Make(batch->schema(), static_cast<int64_t>(positions.size()),
                                   std::move(columns));
+}
+
+Result<std::shared_ptr<arrow::RecordBatch>> EmptyRows(
+    const std::shared_ptr<arrow::Schema>& schema) {
+  arrow::ArrayVector columns;
+  for (const auto& field : schema->fields()) {
+    ARROW_ASSIGN_OR_RAISE(auto column, arrow::MakeArrayOfNull(field->type(), 0));
+    columns.push_back(std::move(column));
+  }
+  return arrow::RecordBatch::Make(schema, 0, std::move(columns));
 }
 
 }  // namespace grebe

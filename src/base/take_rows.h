@@ -17,4 +17,9 @@ namespace grebe {
 Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(
     const std::shared_ptr<arrow::RecordBatch>& batch, const std::vector<int64_t>& positions);
 
+// No rows of a schema, also where Arrow's RecordBatch::MakeEmpty fails (an extension type within a
+// struct).
+Result<std::shared_ptr<arrow::RecordBatch>> EmptyRows(
+    const std::shared_ptr<arrow::Schema>& schema);
+
 }  // namespace grebe

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/failpoint.h"
+#include "base/take_rows.h"
 #include "engine/covering_types.h"
 #include "index/fragment.h"
 #include "lookup/key_check.h"
@@ -165,7 +166,7 @@ class Build {
   static Result<std::shared_ptr<arrow::DataType>> LeafType(const pq::Schema& schema,
                                                            const std::string& name) {
     ARROW_ASSIGN_OR_RAISE(auto projection, schema.Project(std::span(&name, 1)));
-    ARROW_ASSIGN_OR_RAISE(auto empty, arrow::RecordBatch::MakeEmpty(projection.arrow_schema));
+    ARROW_ASSIGN_OR_RAISE(auto empty, EmptyRows(projection.arrow_schema));
     ARROW_ASSIGN_OR_RAISE(auto column, lookup::ColumnByPath(*empty, name));
     return column->type();
   }
@@ -290,7 +291,7 @@ Status TypesFromFiles(const store::Location& root, const std::vector<store::Obje
       }
       ARROW_ASSIGN_OR_RAISE(auto shape,
                             lookup::RowShape::Make({footer->schema()}, partitions, columns));
-      ARROW_ASSIGN_OR_RAISE(auto empty, arrow::RecordBatch::MakeEmpty(shape->schema()));
+      ARROW_ASSIGN_OR_RAISE(auto empty, EmptyRows(shape->schema()));
       std::vector<key::KeyType> types;
       arrow::FieldVector covering;
       std::vector<std::string> names = spec->key;

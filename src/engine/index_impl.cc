@@ -273,7 +273,8 @@ class IndexImpl final : public Index {
             engine::AppendRow(run.file, RowIndex{run.first_row.value + r}, &kept);
             continue;
           }
-          if (asked.keys[i].exact || !MayCollide(asked.encoded, static_cast<int64_t>(i), held, at)) {
+          if (asked.keys[i].exact || absent[at] ||
+              !MayCollide(asked.encoded, static_cast<int64_t>(i), held, at)) {
             return Corrupt("a row does not hold the key that the index says", "file",
                            view_->files()[run.file].path, "row", run.first_row.value + r);
           }
@@ -335,7 +336,7 @@ class IndexImpl final : public Index {
   Status GetCovered(const Asked& asked, const lookup::RowShape& shape, const GetOptions& options,
                     GetResult* result) {
     arrow::RecordBatchVector batches;
-    ARROW_ASSIGN_OR_RAISE(auto empty, arrow::RecordBatch::MakeEmpty(shape.schema()));
+    ARROW_ASSIGN_OR_RAISE(auto empty, EmptyRows(shape.schema()));
     batches.push_back(empty);
     for (size_t i = 0; i < asked.keys.size(); ++i) {
       const KeyRows& key = asked.keys[i];
@@ -349,7 +350,8 @@ class IndexImpl final : public Index {
         ++result->explain.verified_rows;
         if (!absent[row] && lookup::SameKey(held, row, asked.encoded, static_cast<int64_t>(i))) {
           positions.push_back(row);
-        } else if (key.exact) {
+        } else if (key.exact || absent[row] ||
+                   !MayCollide(asked.encoded, static_cast<int64_t>(i), held, row)) {
           return Corrupt("a covering row does not hold the key that the index says");
         } else {
           ++result->explain.rejected_rows;

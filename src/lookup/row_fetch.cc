@@ -264,7 +264,7 @@ class Fetch {
 
   Result<std::shared_ptr<arrow::RecordBatch>> AssemblePart(const FetchPart& part,
                                                            const std::deque<SchemaGroup>& groups) {
-    if (groups.empty()) return arrow::RecordBatch::MakeEmpty(part.shape->schema());
+    if (groups.empty()) return EmptyRows(part.shape->schema());
     arrow::RecordBatchVector batches;
     for (const SchemaGroup& group : groups) {
       ARROW_ASSIGN_OR_RAISE(auto batch, AssembleGroup(group));
