@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -13,11 +14,14 @@
 namespace grebe::index {
 namespace {
 
-// 8 to 16 bits a key and four probes: 2.4 % to 0.3 % of the fragments are probed for nothing.
-constexpr uint64_t kBitsPerKey = 8;
+// Bits a key where they fit, else fewer (rows are a power of two, so up to twice as many). With
+// four probes at most 0.3 % of the fragments are probed for nothing, or 2.4 %.
+constexpr uint64_t kBitsPerKeyChoices[] = {16, 8};
 constexpr int kProbes = 4;
 constexpr size_t kGroupColumnsMin = 16;
 constexpr uint64_t kRowsMin = 256;
+// A fragment with more keys is large: there are few of those, and a filter would not pay.
+constexpr uint64_t kKeysMax = 1 << 24;
 // Bytes keys are known to every fragment by at least this many bits of their hash.
 constexpr int kSharedHashBits = 40;
 
@@ -36,6 +40,11 @@ struct Rows {
   }
 };
 
+int64_t BytesOf(uint64_t rows, size_t columns) {
+  if (columns < kGroupColumnsMin) return 0;
+  return static_cast<int64_t>(rows * ((columns + 63) / 64) * sizeof(uint64_t));
+}
+
 int64_t NowNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
@@ -47,15 +56,26 @@ int64_t NowNs() {
 FragmentFilter::FragmentFilter(const std::vector<OpenedFragment>& fragments, int64_t bytes_max)
     : fragments_(fragments) {
   std::map<uint64_t, std::vector<uint32_t>> by_rows;
-  for (uint32_t f = 0; f < fragments.size(); ++f) {
-    if (!fragments[f].in_memory()) continue;
-    const auto keys = static_cast<uint64_t>(fragments[f].info.key_count);
-    by_rows[std::bit_ceil(std::max(kRowsMin, kBitsPerKey * keys))].push_back(f);
+  for (const uint64_t bits_per_key : kBitsPerKeyChoices) {
+    by_rows.clear();
+    for (uint32_t f = 0; f < fragments.size(); ++f) {
+      if (!fragments[f].in_memory()) continue;
+      const auto keys = static_cast<uint64_t>(fragments[f].info.key_count);
+      if (keys > kKeysMax) {
+        always_.push_back(f);
+        continue;
+      }
+      by_rows[std::bit_ceil(std::max(kRowsMin, bits_per_key * keys))].push_back(f);
+    }
+    int64_t bytes = 0;
+    for (const auto& [rows, members] : by_rows) bytes += BytesOf(rows, members.size());
+    if (bytes <= bytes_max || bits_per_key == std::end(kBitsPerKeyChoices)[-1]) break;
+    always_.clear();
   }
   // Small fragments first: they gain most for their bytes.
   for (auto& [rows, members] : by_rows) {
     const size_t words = (members.size() + 63) / 64;
-    const auto bytes = static_cast<int64_t>(rows * words * sizeof(uint64_t));
+    const int64_t bytes = BytesOf(rows, members.size());
     if (members.size() < kGroupColumnsMin || bytes > bytes_max) {
       always_.insert(always_.end(), members.begin(), members.end());
       continue;
