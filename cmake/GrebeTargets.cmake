@@ -68,7 +68,7 @@ function(grebe_test name)
                  LIBS GTest::gtest_main GTest::gmock ${TEST_LIBS})
   # Tests' own code needs no optimisation: compiling it is most of a build's time.
   target_compile_options(${name} PRIVATE ${GREBE_TEST_OPTIONS})
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 DISCOVERY_MODE PRE_TEST
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES
     PROPERTIES LABELS "${TEST_LABELS}"
                ENVIRONMENT "GREBE_SOURCE_DIR=${PROJECT_SOURCE_DIR};${TEST_ENV}")
 endfunction()
