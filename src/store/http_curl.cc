@@ -127,6 +127,10 @@ void Transfer::Begin(std::shared_ptr<HttpExchange> exchange) {
   SetHeaders();
   SetMethod();
   curl_easy_setopt(easy_, CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout_ms));
+  // libcurl takes and gives back this buffer for every exchange. As small as the answer allows,
+  // and below 64 KiB, from where on free() walks and trims the heap.
+  const bool small = request.body_bytes >= 0 && request.body_bytes <= (14 << 10);
+  curl_easy_setopt(easy_, CURLOPT_BUFFERSIZE, small ? 16L << 10 : 60L << 10);
   const bool stalls = request.timeout_ms == 0;
   curl_easy_setopt(easy_, CURLOPT_LOW_SPEED_LIMIT, stalls ? 1L : 0L);
   curl_easy_setopt(easy_, CURLOPT_LOW_SPEED_TIME,
@@ -319,6 +323,7 @@ class CurlTransport final : public HttpTransport {
   Status Open();
   void Start(std::shared_ptr<HttpExchange> exchange, bool caller_drives) override;
   bool Drive(HttpInbox* inbox, Clock::time_point deadline) override;
+  void Wake() override;
 
  private:
   // What epoll watches a socket for, and what libcurl wants of it now.
@@ -440,6 +445,15 @@ void CurlTransport::Start(std::shared_ptr<HttpExchange> exchange, bool caller_dr
   }
 }
 
+void CurlTransport::Wake() {
+  {
+    std::lock_guard lock(mutex_);
+    if (!std::exchange(sleeping_, false)) return;
+  }
+  const uint64_t one = 1;
+  (void)!::write(wake_fd_, &one, sizeof(one));
+}
+
 CurlTransport::Socket& CurlTransport::SocketOf(int fd) {
   if (static_cast<size_t>(fd) >= sockets_.size()) sockets_.resize(static_cast<size_t>(fd) + 16);
   return sockets_[static_cast<size_t>(fd)];
@@ -518,7 +532,6 @@ Transfer* CurlTransport::NewTransfer() {
   curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, this);
   curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, &ClosingCallback);
   curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, this);
-  curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, 96L << 10);
   curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, 256L << 10);
   if (!options_.ca_file.empty()) curl_easy_setopt(easy, CURLOPT_CAINFO, options_.ca_file.c_str());
   return transfer;
@@ -672,6 +685,8 @@ void CurlTransport::Turn(HttpInbox* inbox, Clock::time_point deadline) {
     if (!incoming_.empty()) wait_ms = 0;
     sleeping_ = wait_ms != 0;
   }
+  // A Nudge before this is seen here; one after it finds the driver sleeping, and wakes it.
+  if (inbox != nullptr && inbox->Ready()) wait_ms = 0;
   const int count =
       ::epoll_wait(epoll_fd_, events_.data(), static_cast<int>(events_.size()), wait_ms);
   {

@@ -105,6 +105,9 @@ class HttpTransport {
   // Does the network's work on this thread, until the inbox is Ready or the deadline has passed.
   // False, at once, when another thread does it now: then wait for the inbox itself.
   virtual bool Drive(HttpInbox* inbox, Clock::time_point deadline) = 0;
+
+  // Makes a thread that drives look at its inbox again, after a Nudge.
+  virtual void Wake() = 0;
 };
 
 // The next exchange for the inbox, as HttpInbox::Pop; drives the network meanwhile if nobody does.

@@ -162,8 +162,8 @@ Status Run(const StoreOptions& options, const std::string& bucket, const Plan& p
               "Arrow / ours | ours: wall us | Arrow: wall us |\n|---|---|---|---|---|---|---|\n");
   for (const int64_t size_bytes : plan.sizes) {
     for (const int in_flight : plan.in_flight) {
-      const int64_t count = plan.tiny ? in_flight : (in_flight == 1 ? 1000 : 4096);
-      const int rounds = plan.tiny ? 1 : 5;
+      const int64_t count = plan.tiny ? in_flight : (in_flight == 1 ? 300 : 1024);
+      const int rounds = plan.tiny ? 1 : 3;
       const std::vector<int64_t> offsets = Offsets(count, size_bytes);
       Cost ours;
       ARROW_RETURN_NOT_OK(Measure(

@@ -303,7 +303,9 @@ void S3Wave::Finish(State* state, Result<HttpResponse> answer) {
     std::lock_guard lock(mutex_);
     left = --unfinished_;
   }
-  if (left == 0) inbox_->Nudge();
+  if (left > 0) return;
+  inbox_->Nudge();
+  if (small_) transport_->Wake();
 }
 
 // Another thread empties the inbox beside this one, and leaves when it is empty.

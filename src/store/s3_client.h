@@ -93,7 +93,11 @@ class S3Wave : public std::enable_shared_from_this<S3Wave> {
   // small: the waiting thread does the network's work too, when no other does; calls may begin
   // only with Wait.
   S3Wave(S3Client* client, OnAnswer on_answer, bool parallel, bool small)
-      : client_(client), on_answer_(std::move(on_answer)), parallel_(parallel), small_(small) {}
+      : client_(client),
+        on_answer_(std::move(on_answer)),
+        parallel_(parallel),
+        small_(small),
+        transport_(client->transport_) {}
 
   // Sends the call, at once unless the wave is small. id: for on_answer.
   void Add(S3Call call, size_t id);
@@ -128,6 +132,8 @@ class S3Wave : public std::enable_shared_from_this<S3Wave> {
   const OnAnswer on_answer_;
   const bool parallel_;
   const bool small_;
+  // The client may be gone when the last helper leaves.
+  const std::shared_ptr<HttpTransport> transport_;
   const std::shared_ptr<HttpInbox> inbox_ = std::make_shared<HttpInbox>();
   std::mutex mutex_;
   std::deque<State> states_;  // addresses stay

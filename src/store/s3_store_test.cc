@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <map>
+#include <thread>
 
 #include "testing/fake_s3.h"
 #include "testing/store_conformance.h"
@@ -264,6 +266,22 @@ TEST_F(S3FaultTest, ConnectionsAreKeptAndBounded) {
   EXPECT_LE(fake_->server().connection_count(), 4);
   EXPECT_EQ(fake_->server().request_count(), 300);
   for (const FakeRequest& r : fake_->server().requests()) EXPECT_EQ(r.method, "GET");
+}
+
+// Answers that pile up are handled by other threads too; the one that waits, and does the network's
+// work, must notice when the last of them is done. (It would otherwise wait for a time-out.)
+TEST_F(S3FaultTest, WavesOfAnySizeEndWhenTheirSlowCallbacksDo) {
+  store_ = QuickStore(fake_->url(), {.request_timeout_ms = 60000});
+  for (int round = 0; round < 40; ++round) {
+    const std::vector<ReadRequest> requests(static_cast<size_t>(1 + round % 10),
+                                            ReadRequest{object_, {100, 5100}});
+    std::atomic<size_t> calls{0};
+    store_->ReadEach(requests, [&](size_t, Result<std::shared_ptr<arrow::Buffer>> answer) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      if (answer.ok()) ++calls;
+    });
+    EXPECT_EQ(calls.load(), requests.size());
+  }
 }
 
 TEST_F(S3FaultTest, ServersThatCloseIdleConnectionsDoNotHurt) {
