@@ -19,6 +19,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PARTS = ["CMakeLists.txt", "cmake", "include", "src", "testing", "tests", "cli", "docs"]
 
 
+def copy_changed(source, target):
+    """Copies what differs, with the time of now: an older time would hide it from ninja."""
+    if not os.path.exists(target) or pathlib.Path(source).read_bytes() != pathlib.Path(
+            target).read_bytes():
+        shutil.copy(source, target)
+
+
 def copy_tree(folder):
     folder.mkdir(parents=True, exist_ok=True)
     for part in PARTS:
@@ -26,9 +33,9 @@ def copy_tree(folder):
         if not source.exists():
             continue
         if source.is_dir():
-            shutil.copytree(source, target, dirs_exist_ok=True)
+            shutil.copytree(source, target, dirs_exist_ok=True, copy_function=copy_changed)
         else:
-            shutil.copy2(source, target)
+            copy_changed(source, target)
     if (ROOT / ".venv").exists() and not (folder / ".venv").exists():
         (folder / ".venv").symlink_to(ROOT / ".venv")
 
