@@ -166,7 +166,7 @@ TEST(PageMap, FindsThePagesOfRows) {
       if (rng.Chance(0.5)) begin = std::min(some.rows.begin, group.row_count - 1);
       int64_t end = begin + 1 + static_cast<int64_t>(rng.Below(rng.Chance(0.5) ? 3 : 50000));
       if (rng.Chance(0.3)) end = std::max(begin + 1, some.rows.end);
-      if (rng.Chance(0.2)) {   // ends one row into a page
+      if (rng.Chance(0.2) && some.rows.begin < group.row_count) {   // ends one row into a page
         end = some.rows.begin + 1;
         begin = std::max<int64_t>(0, some.rows.begin - static_cast<int64_t>(rng.Below(3)));
       }

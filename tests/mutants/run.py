@@ -33,7 +33,8 @@ def copy_tree(folder):
         if not source.exists():
             continue
         if source.is_dir():
-            shutil.copytree(source, target, dirs_exist_ok=True, copy_function=copy_changed)
+            shutil.copytree(source, target, dirs_exist_ok=True,
+                            copy_function=copy_changed)
         else:
             copy_changed(source, target)
     if (ROOT / ".venv").exists() and not (folder / ".venv").exists():
