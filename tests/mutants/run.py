@@ -49,7 +49,8 @@ def build(folder, jobs, tests):
 
 
 def program(folder, name):
-    found = [p for p in (folder / "build" / "release").rglob(name) if p.is_file() and os.access(p, os.X_OK)]
+    found = [p for p in (folder / "build" / "release").rglob(name)
+             if p.is_file() and os.access(p, os.X_OK)]
     assert len(found) == 1, (name, found)
     return found[0]
 
