@@ -445,7 +445,7 @@ TEST_F(ManifestLogTest, AFaultAtAnyRequestGivesTheOldTheNewOrAnError) {
         log = ManifestLog(Location{memory, "i"});
         Grow(2);
         // Versions that the commit will have to drop.
-        for (int64_t version = 3; version <= 103; ++version) {
+        for (const int64_t version : {3, 4, 102, 103}) {
           Manifest manifest = Simple();
           manifest.version = version;
           Write(VersionPath(version), SerializeManifest(manifest));
