@@ -289,6 +289,13 @@ Status TypesFromFiles(const store::Location& root, const std::vector<store::Obje
           ARROW_RETURN_NOT_OK(footer->schema()->KeyLeaf(name).status());
         }
       }
+      for (const std::string& name : spec->covering) {
+        if (partitions.schema->GetFieldIndex(name) < 0 &&
+            footer->schema()->arrow_schema()->GetFieldIndex(name) < 0) {
+          return InvalidArgument("a covering column must be a whole column of the files", "column",
+                                 name);
+        }
+      }
       ARROW_ASSIGN_OR_RAISE(auto shape,
                             lookup::RowShape::Make({footer->schema()}, partitions, columns));
       ARROW_ASSIGN_OR_RAISE(auto empty, EmptyRows(shape->schema()));

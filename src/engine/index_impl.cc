@@ -73,9 +73,9 @@ class IndexImpl final : public Index {
     Stopwatch watch;
     GetResult result;
     result.explain = TakeOpenCost();
-    const bool covered = IsCovered(options.columns);
-    ARROW_ASSIGN_OR_RAISE(auto asked, Probe(keys, covered, !covered, &result.explain));
     ARROW_ASSIGN_OR_RAISE(auto shape, ShapeOf(options.columns));
+    const bool covered = IsCovered(options.columns, *shape->schema());
+    ARROW_ASSIGN_OR_RAISE(auto asked, Probe(keys, covered, !covered, &result.explain));
     if (covered) {
       ARROW_RETURN_NOT_OK(GetCovered(asked, *shape, options, &result));
     } else {
@@ -151,13 +151,18 @@ class IndexImpl final : public Index {
     return shape;
   }
 
-  bool IsCovered(const std::vector<std::string>& columns) const {
-    const auto& manifest = view_->manifest();
-    if (manifest.covering.empty() || columns.empty()) return false;
-    return std::all_of(columns.begin(), columns.end(), [&](const std::string& column) {
-      const auto& covering = manifest.covering;
-      return std::find(covering.begin(), covering.end(), column) != covering.end() ||
-             std::find(key_names_.begin(), key_names_.end(), column) != key_names_.end();
+  // Whether the index holds every column asked for. A part of a struct is not: only whole columns
+  // are covering.
+  bool IsCovered(const std::vector<std::string>& columns, const arrow::Schema& shape) const {
+    const auto& covering = view_->manifest().covering;
+    if (covering.empty() || columns.empty()) return false;
+    const auto holds = [](const std::vector<std::string>& names, const std::string& name) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    const auto& fields = shape.fields();
+    return std::all_of(fields.begin(), fields.end(), [&](const auto& field) {
+      return holds(columns, field->name()) &&
+             (holds(covering, field->name()) || holds(key_names_, field->name()));
     });
   }
 

@@ -197,6 +197,15 @@ TEST_F(OneWaveTest, CoveringColumnsReadNoData) {
   EXPECT_TRUE(table->Equals(**want)) << table->ToString() << (*want)->ToString();
 }
 
+TEST_F(OneWaveTest, CoveringColumnsAreWholeColumns) {
+  Build(1, 100, 10, KeyOnly());
+  CreateOptions options = KeyOnly();
+  options.covering = {"tags.element"};
+  const auto created = engine::CreateIndexAt(context_, "other", options);
+  EXPECT_TRUE(!created.ok() && KindOf(created.status()) == ErrorKind::kInvalidArgument)
+      << created.status();
+}
+
 TEST_F(OneWaveTest, LimitAndOffsetPageThroughAKeyAndReadOnlyTheirPages) {
   Build(10, 2000, 20, KeyOnly());
   auto index = Open();
