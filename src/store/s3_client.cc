@@ -359,6 +359,9 @@ void S3Wave::SendHedges() {
 }
 
 void S3Wave::Wait(size_t unfinished_max) {
+  // Waking another thread costs as much as this: worth it only for callbacks that do real work.
+  constexpr auto kHelpWorth = std::chrono::microseconds(15);
+  Clock::duration handled{};
   while (true) {
     {
       std::lock_guard lock(mutex_);
@@ -370,8 +373,10 @@ void S3Wave::Wait(size_t unfinished_max) {
         small_ ? PopDriving(client_->transport_.get(), inbox_.get(), hedge_due, &more)
                : inbox_->Pop(hedge_due, &more);
     if (exchange != nullptr) {
-      if (more && parallel_) CallHelper();
+      if (more && parallel_ && handled > kHelpWorth) CallHelper();
+      const Clock::time_point begin = Clock::now();
       Handle(exchange, small_);
+      handled = Clock::now() - begin;
     } else if (hedge_due != Clock::time_point::max()) {
       SendHedges();
     }
