@@ -29,7 +29,8 @@ class PoolArray {
   const T* data() const { return data_; }
   std::span<const T> span() const { return {data_, static_cast<size_t>(size_)}; }
 
-  // Room for `count` more; *out is where they go. Their values are not set. Errors: OutOfMemory.
+  // Room for `count` more; *out is where they go. Their values are not set. Errors: OutOfMemory,
+  // LimitExceeded (more than 1 GiB in all).
   Status Grow(int64_t count, T** out) {
     if (size_ + count > capacity_) ARROW_RETURN_NOT_OK(Reserve(size_ + count));
     *out = data_ + size_;
@@ -48,8 +49,14 @@ class PoolArray {
 
   uint8_t* bytes() { return reinterpret_cast<uint8_t*>(data_); }
 
+  // A few bytes of a hostile page can stand for billions of levels or of repeated values.
+  static constexpr int64_t kItemsMax = (int64_t{1} << 30) / kItem;
+
   Status Reserve(int64_t count) {
-    const int64_t capacity = std::max(count, capacity_ * 2);
+    if (count > kItemsMax) {
+      return LimitExceeded("rows of one column chunk take more than 1 GiB", "items", count);
+    }
+    const int64_t capacity = std::min(std::max(count, capacity_ * 2), kItemsMax);
     uint8_t* grown = data_ == inline_ ? nullptr : bytes();
     if (grown == nullptr) {
       ARROW_RETURN_NOT_OK(pool_->Allocate(capacity * kItem, &grown));

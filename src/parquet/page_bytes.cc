@@ -56,13 +56,13 @@ Status PageBytes::Place(bool own_buffer) {
     data_ = payload_.data();
     available_ = size;
     if (!own_buffer) return Status::OK();
-    ARROW_ASSIGN_OR_RAISE(own_, arrow::AllocateBuffer(size, options_.pool));
+    ARROW_ASSIGN_OR_RAISE(own_, arrow::AllocateBuffer(size, options_.kept_pool));
     if (size > 0) std::memcpy(own_->mutable_data(), payload_.data(), payload_.size());
     data_ = own_->data();
     return Status::OK();
   }
   if (own_buffer) {
-    ARROW_ASSIGN_OR_RAISE(own_, arrow::AllocateBuffer(size, options_.pool));
+    ARROW_ASSIGN_OR_RAISE(own_, arrow::AllocateBuffer(size, options_.kept_pool));
     out_ = {own_->mutable_data(), static_cast<size_t>(size)};
   } else {
     ARROW_ASSIGN_OR_RAISE(out_, PageScratch::Get(size, options_.pool, &large_scratch_));

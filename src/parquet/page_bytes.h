@@ -30,7 +30,8 @@ class PageBytes {
     bool dictionary = false;         // the page must be one; else a data page of either version
     bool verify_crc = true;
     const ReadLimits* limits = nullptr;
-    arrow::MemoryPool* pool = nullptr;
+    arrow::MemoryPool* pool = nullptr;       // for what this object alone uses
+    arrow::MemoryPool* kept_pool = nullptr;  // for the buffer that take_buffer() gives
   };
   // Parses and checks `page` (header and payload), which must outlive this. Errors: Corrupt,
   // LimitExceeded.

@@ -136,6 +136,8 @@ class ChunkDecoder {
     options.verify_crc = verify_crc;
     options.limits = &options_.limits;
     options.pool = pool_;
+    // What the cache holds outlives the caller's pool.
+    options.kept_pool = options_.cache != nullptr ? arrow::default_memory_pool() : pool_;
     return options;
   }
 

@@ -77,9 +77,12 @@ struct DecodeOptions {
   DecodeCache* cache = nullptr;
   bool verify_crc = true;                 // page CRCs, where the page has one
   ReadLimits limits;
+  // Slices and pages come from it (null: the default pool) and must not outlive it; what the cache
+  // keeps comes from the default pool.
   arrow::MemoryPool* pool = nullptr;
 };
 
+// Errors: Corrupt, Unsupported, LimitExceeded (one slice takes more than 1 GiB).
 Result<std::shared_ptr<const LeafSlice>> DecodeChunk(const Schema& schema, const ChunkRead& read,
                                                      const ChunkBytes& bytes,
                                                      const DecodeOptions& options);
