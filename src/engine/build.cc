@@ -11,6 +11,7 @@
 #include "base/failpoint.h"
 #include "base/take_rows.h"
 #include "engine/covering_types.h"
+#include "index/covering.h"
 #include "index/fragment.h"
 #include "lookup/key_check.h"
 #include "lookup/row_shape.h"
@@ -25,6 +26,14 @@ int ThreadCount(const BuildOptions& options, size_t files) {
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   const int wanted = options.threads > 0 ? options.threads : cores;
   return static_cast<int>(std::min<size_t>(wanted, std::max<size_t>(files, 1)));
+}
+
+// A file of the snapshot, with its path in the store.
+std::shared_ptr<const store::Object> ObjectIn(const store::Location& root,
+                                              const store::Object& file) {
+  auto object = std::make_shared<store::Object>(file);
+  if (!root.path.empty()) object->path = root.path + "/" + file.path;
+  return object;
 }
 
 // How one file offers the key and covering columns.
@@ -88,8 +97,7 @@ class Build {
 
   Status IndexFile(const store::Object& file, std::optional<FileId>* begun) {
     if (options_.stop != nullptr) ARROW_RETURN_NOT_OK(options_.stop->Check());
-    auto object = std::make_shared<store::Object>(file);
-    object->path = root_.path.empty() ? file.path : root_.path + "/" + file.path;
+    const auto object = ObjectIn(root_, file);
     ARROW_ASSIGN_OR_RAISE(auto footer, pq::Footer::Read(*root_.store, object));
     ARROW_ASSIGN_OR_RAISE(FileColumns columns, ResolveColumns(*footer->schema(), file.path));
     ARROW_ASSIGN_OR_RAISE(const bool fits, TypesFit(columns.types));
@@ -278,12 +286,11 @@ Status TypesFromFiles(const store::Location& root, const std::vector<store::Obje
                       IndexSpec* spec) {
   Status first_error;
   for (const store::Object& file : files) {
-    auto object = std::make_shared<store::Object>(file);
-    object->path = root.path.empty() ? file.path : root.path + "/" + file.path;
+    const auto object = ObjectIn(root, file);
     const auto try_file = [&]() -> Status {
       ARROW_ASSIGN_OR_RAISE(auto footer, pq::Footer::Read(*root.store, object));
-      std::vector<std::string> columns = spec->key;
-      columns.insert(columns.end(), spec->covering.begin(), spec->covering.end());
+      std::vector<std::string> names = spec->key;
+      names.insert(names.end(), spec->covering.begin(), spec->covering.end());
       for (const std::string& name : spec->key) {
         if (partitions.schema->GetFieldIndex(name) < 0) {
           ARROW_RETURN_NOT_OK(footer->schema()->KeyLeaf(name).status());
@@ -297,12 +304,10 @@ Status TypesFromFiles(const store::Location& root, const std::vector<store::Obje
         }
       }
       ARROW_ASSIGN_OR_RAISE(auto shape,
-                            lookup::RowShape::Make({footer->schema()}, partitions, columns));
+                            lookup::RowShape::Make({footer->schema()}, partitions, names));
       ARROW_ASSIGN_OR_RAISE(auto empty, EmptyRows(shape->schema()));
       std::vector<key::KeyType> types;
       arrow::FieldVector covering;
-      std::vector<std::string> names = spec->key;
-      names.insert(names.end(), spec->covering.begin(), spec->covering.end());
       for (size_t i = 0; i < names.size(); ++i) {
         ARROW_ASSIGN_OR_RAISE(auto column, lookup::ColumnByPath(*empty, names[i]));
         if (i < spec->key.size()) {
@@ -327,6 +332,31 @@ Status TypesFromFiles(const store::Location& root, const std::vector<store::Obje
 
 }  // namespace
 
+Result<IndexSpec> SpecOf(const index::Manifest& manifest) {
+  IndexSpec spec;
+  for (const auto& column : manifest.key) {
+    spec.key.push_back(column.name);
+    ARROW_ASSIGN_OR_RAISE(auto type, key::KeyType::Parse(column.type));
+    spec.key_types.push_back(type);
+  }
+  spec.covering = manifest.covering;
+  if (!manifest.covering_schema.empty()) {
+    ARROW_ASSIGN_OR_RAISE(spec.covering_schema, index::ParseSchema(manifest.covering_schema));
+  }
+  return spec;
+}
+
+index::FragmentOptions FragmentOptionsOf(const IndexSpec& spec, const BuildOptions& options) {
+  index::FragmentOptions out;
+  out.word_keys = key::KeyCodec(spec.key_types).is_word();
+  out.covering = spec.covering_schema;
+  out.memory_bytes_max = options.memory_bytes_max;
+  out.spill_folder = options.spill_folder;
+  out.threads = options.threads;
+  out.stop = options.stop;
+  return out;
+}
+
 Result<BuiltFragment> BuildFragment(const store::Location& root,
                                     const std::vector<store::Object>& files,
                                     const table::PartitionScheme& partitions,
@@ -338,14 +368,8 @@ Result<BuiltFragment> BuildFragment(const store::Location& root,
   }
   // A file with wider key types starts the build again; types only ever widen, so this ends.
   while (true) {
-    index::FragmentOptions fragment_options;
-    fragment_options.word_keys = key::KeyCodec(spec->key_types).is_word();
-    fragment_options.covering = spec->covering_schema;
-    fragment_options.memory_bytes_max = options.memory_bytes_max;
-    fragment_options.spill_folder = options.spill_folder;
-    fragment_options.threads = options.threads;
-    fragment_options.stop = options.stop;
-    ARROW_ASSIGN_OR_RAISE(auto builder, index::FragmentBuilder::Make(fragment_options));
+    ARROW_ASSIGN_OR_RAISE(auto builder,
+                          index::FragmentBuilder::Make(FragmentOptionsOf(*spec, options)));
     Build build(root, files, partitions, options, *spec, builder.get());
     std::optional<std::vector<key::KeyType>> widened;
     ARROW_RETURN_NOT_OK(build.Run(&widened));

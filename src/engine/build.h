@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "grebe/index.h"
+#include "index/fragment.h"
 #include "index/manifest.h"
 #include "key/key.h"
 #include "store/store.h"
@@ -22,6 +23,12 @@ struct IndexSpec {
   std::vector<std::string> covering;
   std::shared_ptr<arrow::Schema> covering_schema;    // null: taken from the files, if any
 };
+
+// The spec of an index that exists. Errors: Corrupt.
+Result<IndexSpec> SpecOf(const index::Manifest& manifest);
+
+// How fragments of an index are built and merged.
+index::FragmentOptions FragmentOptionsOf(const IndexSpec& spec, const BuildOptions& options);
 
 struct BuiltFragment {
   std::optional<index::FragmentInfo> info;   // nullopt: no file could be indexed

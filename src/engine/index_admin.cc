@@ -46,20 +46,6 @@ void AddFragment(const engine::BuiltFragment& built, Manifest* manifest) {
   for (uint32_t file : built.dead_files) manifest->dead_files.push_back({built.info->path, file});
 }
 
-Result<engine::IndexSpec> SpecOf(const Manifest& manifest) {
-  engine::IndexSpec spec;
-  for (const auto& column : manifest.key) {
-    spec.key.push_back(column.name);
-    ARROW_ASSIGN_OR_RAISE(auto type, key::KeyType::Parse(column.type));
-    spec.key_types.push_back(type);
-  }
-  spec.covering = manifest.covering;
-  if (!manifest.covering_schema.empty()) {
-    ARROW_ASSIGN_OR_RAISE(spec.covering_schema, index::ParseSchema(manifest.covering_schema));
-  }
-  return spec;
-}
-
 using FileKey = std::pair<std::string, std::string>;   // path, identity
 
 FileKey KeyOf(const std::string& path, const store::Identity& identity) {
@@ -234,6 +220,12 @@ Result<BuildSummary> RefreshIndexAt(const TableContext& context, const std::stri
       if (!newest || newest->index_id != found.manifest.index_id) {
         return Conflict("the index was dropped meanwhile", "name", found.name);
       }
+      // So far behind, a lost commit may have been a won one (ManifestLog::Commit): the fragment
+      // built for it must then not be taken for an orphan. A refresh from the start is safe.
+      if (newest->version - found.manifest.version > ManifestLog::kVersionsKept) {
+        return Conflict("too many other writers committed meanwhile: refresh again", "name",
+                        found.name);
+      }
       found.manifest = *std::move(newest);
     }
     auto summary = RefreshOnce(context, found, options, &built, &built_files);
@@ -266,7 +258,7 @@ Result<BuildSummary> RefreshOnce(const TableContext& context, const engine::Foun
     if (built->info) {   // built for an older snapshot: now an orphan
       ARROW_RETURN_NOT_OK(folder.store->Delete(folder.path + "/" + built->info->path));
     }
-    ARROW_ASSIGN_OR_RAISE(engine::IndexSpec spec, SpecOf(found.manifest));
+    ARROW_ASSIGN_OR_RAISE(engine::IndexSpec spec, engine::SpecOf(found.manifest));
     ARROW_ASSIGN_OR_RAISE(*built, engine::BuildFragment(snapshot.root, difference.added,
                                                         snapshot.partitions, folder, options,
                                                         &spec));
@@ -303,7 +295,7 @@ Result<BuildSummary> RefreshOnce(const TableContext& context, const engine::Foun
   return summary;
 }
 
-// Fragments to merge: the fullest size tier (sizes within a factor of 4) that has four or more,
+// Fragments to merge: the smallest size tier (sizes within a factor of 4) that has four or more,
 // or everything.
 std::vector<index::FragmentInfo> ChooseMerge(const Manifest& manifest, bool all) {
   if (all) {
@@ -347,15 +339,7 @@ Result<std::optional<BuildSummary>> CompactOnce(const TableContext& context,
     inputs.push_back(std::move(input));
     merged.insert(info.path);
   }
-  ARROW_ASSIGN_OR_RAISE(engine::IndexSpec spec, SpecOf(found.manifest));
-  index::FragmentOptions fragment_options;
-  fragment_options.word_keys = key::KeyCodec(spec.key_types).is_word();
-  fragment_options.covering = spec.covering_schema;
-  fragment_options.memory_bytes_max = options.memory_bytes_max;
-  fragment_options.spill_folder = options.spill_folder;
-  fragment_options.threads = options.threads;
-  fragment_options.stop = options.stop;
-
+  ARROW_ASSIGN_OR_RAISE(engine::IndexSpec spec, engine::SpecOf(found.manifest));
   Manifest manifest = found.manifest;
   manifest.created_at.clear();
   BuildSummary summary;
@@ -365,7 +349,8 @@ Result<std::optional<BuildSummary>> CompactOnce(const TableContext& context,
   if (live_files > 0) {
     const std::string path = index::NewFragmentPath();
     ARROW_ASSIGN_OR_RAISE(auto upload, folder.store->StartUpload(folder.path + "/" + path));
-    ARROW_ASSIGN_OR_RAISE(auto info, index::MergeFragments(*folder.store, inputs, fragment_options,
+    ARROW_ASSIGN_OR_RAISE(auto info, index::MergeFragments(*folder.store, inputs,
+                                                           engine::FragmentOptionsOf(spec, options),
                                                            *upload));
     info.path = path;
     ARROW_RETURN_NOT_OK(upload->Finish().status());

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/take_rows.h"
+#include "engine/build.h"
 #include "engine/covering_types.h"
 #include "engine/engine.h"
 #include "engine/index_report.h"
@@ -422,15 +423,11 @@ Result<std::shared_ptr<Index>> engine::OpenIndexAt(const TableContext& context,
   ARROW_ASSIGN_OR_RAISE(
       auto view, index::IndexView::Open(root, engine::IndexFolder(context, found.name),
                                         found.manifest, view_options));
-  std::vector<key::KeyType> types;
-  for (const auto& column : found.manifest.key) {
-    ARROW_ASSIGN_OR_RAISE(auto type, key::KeyType::Parse(column.type));
-    types.push_back(type);
-  }
+  ARROW_ASSIGN_OR_RAISE(engine::IndexSpec spec, engine::SpecOf(found.manifest));
   Explain open_cost;
   open_cost.stage_us.open = watch.TotalUs();
   auto index = std::make_shared<IndexImpl>(std::move(found), std::move(root), std::move(view),
-                                           std::move(types), options.cache, open_cost);
+                                           std::move(spec.key_types), options.cache, open_cost);
   ARROW_RETURN_NOT_OK(index->Init());
   return index;
 }

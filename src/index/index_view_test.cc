@@ -10,12 +10,13 @@
 
 #include "base/rng.h"
 #include "index/block_cache.h"
-#include "testing/test_index.h"
 #include "index/manifest.h"
 #include "store/local_store.h"
 #include "store/memory_store.h"
 #include "testing/counting_store.h"
 #include "testing/faulty_store.h"
+#include "testing/temp_folder.h"
+#include "testing/test_index.h"
 
 namespace grebe::index {
 namespace {
@@ -29,22 +30,6 @@ using testing::RandomFiles;
 using testing::TestFile;
 using testing::TestIndex;
 using testing::TestOptions;
-
-class TempFolder {
- public:
-  TempFolder() {
-    std::string text = (std::filesystem::temp_directory_path() / "grebe-view-XXXXXX").string();
-    path_ = ::mkdtemp(text.data());
-  }
-  ~TempFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // Remote options: nothing whole, nothing filtered, so that every range read shows.
 ViewOptions Ranged() {
@@ -105,7 +90,7 @@ class IndexViewBatteryTest : public ::testing::TestWithParam<BatteryCase> {
     options.whole_fragment_bytes_max = GetParam().where == Where::kWhole ? 1 << 20 : 0;
     return options;
   }
-  TempFolder temp_;
+  grebe::testing::TempFolder temp_;
 };
 
 TEST_P(IndexViewBatteryTest, AnswersAsABruteForceScanDoes) {
@@ -419,7 +404,7 @@ TEST_F(IndexViewWavesTest, BudgetsOfNothingCostReadsButNoRightAnswer) {
 // ---- Damage and faults.
 
 TEST(IndexViewDamageTest, AFragmentThatIsGoneOrOfAnotherSize) {
-  TempFolder temp;
+  grebe::testing::TempFolder temp;
   const Location places[] = {{store::MakeMemoryStore(), "index"},
                              {store::MakeLocalStore(), temp.path() + "/index"}};
   for (const Location& place : places) {
@@ -499,7 +484,7 @@ void FlipEveryByte(const Location& place, const ViewOptions& options) {
 }
 
 TEST(IndexViewDamageTest, EveryFlippedByteMapped) {
-  TempFolder temp;
+  grebe::testing::TempFolder temp;
   FlipEveryByte({store::MakeLocalStore(), temp.path() + "/index"}, {});
 }
 TEST(IndexViewDamageTest, EveryFlippedByteRanged) {
@@ -655,7 +640,7 @@ TEST(IndexViewFilterDamageTest, ADamagedBlockIsNotRuledOut) {
 // ---- Threads.
 
 TEST(IndexViewThreadsTest, ManyThreadsFindAtOnceWithCachesThatAreTooSmall) {
-  TempFolder temp;
+  grebe::testing::TempFolder temp;
   for (const bool local : {false, true}) {
     const Location place = local ? Location{store::MakeLocalStore(), temp.path() + "/index"}
                                  : Location{store::MakeMemoryStore(), "index"};

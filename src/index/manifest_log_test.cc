@@ -16,6 +16,7 @@
 #include "store/local_store.h"
 #include "store/memory_store.h"
 #include "testing/counting_store.h"
+#include "testing/temp_folder.h"
 
 namespace grebe::index {
 namespace {
@@ -44,23 +45,6 @@ std::string VersionPath(int64_t version) {
   std::string digits = std::to_string(version);
   return "i/manifest/" + std::string(20 - digits.size(), '0') + digits + ".json";
 }
-
-// A folder on disk, removed at the end.
-class TempFolder {
- public:
-  TempFolder() {
-    std::string text = (std::filesystem::temp_directory_path() / "grebe-manifest-XXXXXX").string();
-    path_ = ::mkdtemp(text.data());
-  }
-  ~TempFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // Calls hooks around the requests to another store; a hook's error is the request's answer.
 class HookStore final : public store::Store {
@@ -535,7 +519,7 @@ void ExpectAllFragments(const Location& folder, int writers, int count) {
 }
 
 TEST(ManifestLogWritersTest, EightThreadsLoseNoFragment) {
-  TempFolder temp;
+  grebe::testing::TempFolder temp;
   const Location folder{store::MakeLocalStore(), temp.path() + "/i"};
   ASSERT_TRUE(ManifestLog(folder).Commit(0, Simple()).ok());
   constexpr int kCount = 16;
@@ -589,7 +573,7 @@ int WaitFor(pid_t child) {
 }
 
 TEST(ManifestLogWritersTest, EightProcessesLoseNoFragment) {
-  TempFolder temp;
+  grebe::testing::TempFolder temp;
   const std::string path = temp.path() + "/i";
   const Location folder{store::MakeLocalStore(), path};
   ASSERT_TRUE(ManifestLog(folder).Commit(0, Simple()).ok());
@@ -611,7 +595,7 @@ class ManifestLogKillTest : public ::testing::TestWithParam<KillCase> {};
 
 TEST_P(ManifestLogKillTest, LosesNothing) {
   const KillCase& kill_case = GetParam();
-  TempFolder temp;
+  grebe::testing::TempFolder temp;
   const std::string path = temp.path() + "/i";
   const Location folder{store::MakeLocalStore(), path};
   ManifestLog log(folder);

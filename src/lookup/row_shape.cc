@@ -131,7 +131,6 @@ Result<std::shared_ptr<const RowShape>> RowShape::Make(const Schemas& schemas,
   if (!projected.empty()) {
     ARROW_ASSIGN_OR_RAISE(unified, UnifyProjected(projected));
   }
-  shape->has_file_columns_ = unified->num_fields() > 0;
   shape->PlaceFields(*unified, *partitions.schema, columns);
   shape->FindSources(*unified, /*by_position=*/columns.empty());
   return shape;

@@ -36,7 +36,6 @@ class RowShape {
   const pq::Projection& projection(const pq::Schema* schema) const {
     return per_schema_.at(schema).projection;
   }
-  bool has_file_columns() const { return has_file_columns_; }
 
   // Rows of one file schema, as the projection gave them, to the common schema. paths: the files'
   // relative paths with the number of rows of each, in row order.
@@ -58,7 +57,6 @@ class RowShape {
   std::shared_ptr<arrow::Schema> schema_;
   std::vector<bool> is_partition_;   // per field of schema_
   std::unordered_map<const pq::Schema*, PerSchema> per_schema_;
-  bool has_file_columns_ = false;
 };
 
 }  // namespace grebe::lookup

@@ -83,7 +83,7 @@ Result<Snapshot> SingleFile(const store::Location& table) {
   auto found = table.store->Stat(table.path);
   if (!found.ok()) {
     if (!IsKind(found.status(), ErrorKind::kNotFound)) return found.status();
-    return NotFound("no such table", "path", store::DisplayUri(table));
+    return NotFound("no such table, or an empty folder", "path", store::DisplayUri(table));
   }
   const size_t slash = table.path.rfind('/');
   Snapshot snapshot;
