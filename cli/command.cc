@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -41,19 +42,30 @@ int CodeOf(ErrorKind kind) {
   return kInternalError;
 }
 
+arrow::Status WriteFile(const std::string& path, const arrow::Buffer& bytes) {
+  ARROW_ASSIGN_OR_RAISE(auto file, arrow::io::FileOutputStream::Open(path));
+  ARROW_RETURN_NOT_OK(file->Write(bytes.data(), bytes.size()));
+  return file->Close();
+}
+
 arrow::Status WriteBytes(const Common& common, const arrow::Buffer& bytes) {
   if (common.output_path.empty()) {
     std::fwrite(bytes.data(), 1, static_cast<size_t>(bytes.size()), stdout);
     if (std::fflush(stdout) != 0) return arrow::Status::IOError("could not write to stdout");
     return arrow::Status::OK();
   }
-  const std::string temporary = common.output_path + ".tmp" + std::to_string(getpid());
+  // A link stays a link, and a device or pipe is written to, never replaced by a file.
+  std::error_code ignored;
+  const auto target = std::filesystem::weakly_canonical(common.output_path, ignored);
+  const std::string path = target.empty() ? common.output_path : target.string();
+  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) {
+    return WriteFile(path, bytes);
+  }
+  const std::string temporary = path + ".tmp" + std::to_string(getpid());
   const auto write = [&]() -> arrow::Status {
-    ARROW_ASSIGN_OR_RAISE(auto file, arrow::io::FileOutputStream::Open(temporary));
-    ARROW_RETURN_NOT_OK(file->Write(bytes.data(), bytes.size()));
-    ARROW_RETURN_NOT_OK(file->Close());
-    if (std::rename(temporary.c_str(), common.output_path.c_str()) != 0) {
-      return arrow::Status::IOError("could not rename path=", common.output_path);
+    ARROW_RETURN_NOT_OK(WriteFile(temporary, bytes));
+    if (std::rename(temporary.c_str(), path.c_str()) != 0) {
+      return arrow::Status::IOError("could not rename path=", path);
     }
     return arrow::Status::OK();
   };
