@@ -38,7 +38,7 @@ build:  ## build the command, build/release/grebe
 test: setup  ## build all and run every test that is not slow
 	cmake --preset release
 	cmake --build build/release -j $(JOBS)
-	$(CTEST) --test-dir build/release -LE "slow|real_files" $(CTEST_ARGS)
+	$(CTEST) --test-dir build/release -LE slow $(CTEST_ARGS)
 
 test-slow: setup  ## build all and run the slow tests
 	cmake --preset release
