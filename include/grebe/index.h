@@ -101,7 +101,8 @@ struct IndexDescription {
   std::vector<std::string> covering;
   std::string table_uri, table_kind, created_at, writer;
   int64_t files = 0;                      // live data files
-  int64_t rows = 0, keys = 0;             // keys: the sum over fragments
+  int64_t rows = 0;                       // of live data files
+  int64_t keys = 0;                       // the sum over fragments, vanished files' keys too
   int64_t index_bytes = 0;
   double bytes_per_row = 0;
   std::vector<IndexFragmentDescription> fragments;

@@ -88,7 +88,7 @@ class Build {
                              kind == ErrorKind::kLimitExceeded;
     if (options_.skip_bad_files && file_is_bad) {
       result_.skipped.push_back({file.path, file.identity, status.message()});
-      if (begun) result_.dead_files.push_back(begun->value);
+      if (begun) result_.files[begun->value].bad = true;
       return;
     }
     if (first_error_.ok()) first_error_ = AddContext(status, "file", file.path);
@@ -123,8 +123,8 @@ class Build {
     std::lock_guard lock(mutex_);
     ARROW_ASSIGN_OR_RAISE(const FileId id, builder_->AddFile(entry, packed));
     *begun = id;
-    if (result_.paths.size() <= id.value) result_.paths.resize(id.value + 1);
-    result_.paths[id.value] = entry.path;
+    if (result_.files.size() <= id.value) result_.files.resize(id.value + 1);
+    result_.files[id.value].path = entry.path;
     return id;
   }
 
@@ -224,7 +224,10 @@ class Build {
       }
       rows_seen += batch->num_rows();
       GREBE_FAILPOINT("build.mid_file");
-      return builder_->AddRows(id, first_row, keys, covering.get());
+      ARROW_RETURN_NOT_OK(builder_->AddRows(id, first_row, keys, covering.get()));
+      std::lock_guard lock(mutex_);
+      result_.files[id.value].row_count = rows_seen;
+      return Status::OK();
     };
     if (columns.leaves.empty()) {
       for (int64_t row = 0; row < row_count; row += kBatchRows) {
@@ -384,7 +387,7 @@ Result<BuiltFragment> BuildFragment(const store::Location& root,
       continue;
     }
     BuiltFragment result = build.TakeResult();
-    if (result.paths.empty()) return result;
+    if (result.files.empty()) return result;
     const std::string path = index::NewFragmentPath();
     ARROW_ASSIGN_OR_RAISE(auto upload,
                           index_folder.store->StartUpload(index_folder.path + "/" + path));

@@ -30,10 +30,15 @@ Result<IndexSpec> SpecOf(const index::Manifest& manifest);
 // How fragments of an index are built and merged.
 index::FragmentOptions FragmentOptionsOf(const IndexSpec& spec, const BuildOptions& options);
 
+struct BuiltFile {
+  std::string path;
+  int64_t row_count = 0;   // rows of it that the fragment holds
+  bool bad = false;        // begun, then found bad and skipped
+};
+
 struct BuiltFragment {
   std::optional<index::FragmentInfo> info;   // nullopt: no file could be indexed
-  std::vector<std::string> paths;            // of its files, by file ordinal
-  std::vector<uint32_t> dead_files;          // begun, then found bad and skipped
+  std::vector<BuiltFile> files;              // by file ordinal
   std::vector<index::Manifest::SkippedFile> skipped;
   int64_t row_count = 0;
 };

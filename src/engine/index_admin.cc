@@ -31,7 +31,8 @@ BuildSummary SummaryOf(const std::string& name, int64_t version, bool changed,
   summary.name = name;
   summary.version = version;
   summary.changed = changed;
-  summary.files_added = static_cast<int64_t>(built.paths.size() - built.dead_files.size());
+  summary.files_added = std::count_if(built.files.begin(), built.files.end(),
+                                      [](const auto& file) { return !file.bad; });
   summary.rows_added = built.row_count;
   if (built.info) summary.index_bytes_written = built.info->size_bytes;
   for (const auto& skipped : built.skipped) {
@@ -43,7 +44,11 @@ BuildSummary SummaryOf(const std::string& name, int64_t version, bool changed,
 void AddFragment(const engine::BuiltFragment& built, Manifest* manifest) {
   if (!built.info) return;
   manifest->fragments.push_back(*built.info);
-  for (uint32_t file : built.dead_files) manifest->dead_files.push_back({built.info->path, file});
+  for (uint32_t i = 0; i < built.files.size(); ++i) {
+    if (built.files[i].bad) {
+      manifest->dead_files.push_back({built.info->path, i, built.files[i].row_count});
+    }
+  }
 }
 
 using FileKey = std::pair<std::string, std::string>;   // path, identity
@@ -62,6 +67,7 @@ struct Difference {
 struct IndexedFile {
   std::string fragment;
   uint32_t file = 0;
+  int64_t row_count = 0;
   FileKey key;
 };
 
@@ -75,7 +81,7 @@ Result<std::vector<IndexedFile>> IndexedFiles(const store::Location& folder,
     for (uint32_t i = 0; i < fragment->files().size(); ++i) {
       if (dead.contains({info.path, i})) continue;
       const auto& file = fragment->files()[i];
-      out.push_back({info.path, i, KeyOf(file.path, file.identity)});
+      out.push_back({info.path, i, file.row_count, KeyOf(file.path, file.identity)});
     }
   }
   return out;
@@ -110,7 +116,7 @@ Result<int64_t> ApplyRefresh(const table::Snapshot& snapshot,
   for (const auto& file : indexed) {
     present.insert(file.key);
     if (difference.live.contains(file.key)) continue;
-    manifest->dead_files.push_back({file.fragment, file.file});
+    manifest->dead_files.push_back({file.fragment, file.file, file.row_count});
     ++removed;
   }
   auto& skipped = manifest->skipped_files;
@@ -120,15 +126,18 @@ Result<int64_t> ApplyRefresh(const table::Snapshot& snapshot,
                                }),
                 skipped.end());
   if (built.info) {
-    std::set<uint32_t> dead(built.dead_files.begin(), built.dead_files.end());
+    std::set<uint32_t> dead;
     for (uint32_t i = 0; i < built_files.size(); ++i) {
-      if (present.contains(built_files[i]) || !difference.live.contains(built_files[i])) {
+      if (built.files[i].bad || present.contains(built_files[i]) ||
+          !difference.live.contains(built_files[i])) {
         dead.insert(i);
       }
     }
     if (dead.size() < built_files.size()) {
       manifest->fragments.push_back(*built.info);
-      for (uint32_t file : dead) manifest->dead_files.push_back({built.info->path, file});
+      for (uint32_t file : dead) {
+        manifest->dead_files.push_back({built.info->path, file, built.files[file].row_count});
+      }
     }
   }
   for (const auto& file : built.skipped) {
@@ -267,7 +276,7 @@ Result<BuildSummary> RefreshOnce(const TableContext& context, const engine::Foun
       keys[file.path] = KeyOf(file.path, file.identity);
     }
     built_files->clear();
-    for (const std::string& path : built->paths) built_files->push_back(keys[path]);
+    for (const auto& file : built->files) built_files->push_back(keys[file.path]);
   }
 
   Manifest manifest = found.manifest;

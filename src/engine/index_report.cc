@@ -81,6 +81,7 @@ IndexDescription Describe(const std::string& name, const Manifest& manifest) {
     out.index_bytes += info.size_bytes;
   }
   out.files -= static_cast<int64_t>(manifest.dead_files.size());
+  for (const auto& file : manifest.dead_files) out.rows -= file.row_count;
   if (out.rows > 0) out.bytes_per_row = static_cast<double>(out.index_bytes) / out.rows;
   for (const auto& file : manifest.skipped_files) out.skipped.push_back({file.path, file.reason});
   return out;

@@ -261,6 +261,7 @@ void ReadMembers(ObjectReader& reader, Manifest* manifest) {
     inner.String("fragment", &dead.fragment);
     inner.Int("file", 0, std::numeric_limits<uint32_t>::max(), &file);
     dead.file = static_cast<uint32_t>(file);
+    inner.Int("row_count", 0, std::numeric_limits<int64_t>::max(), &dead.row_count);
   });
   reader.Objects("skipped_files", [&](ObjectReader& inner) {
     auto& skipped = manifest->skipped_files.emplace_back();
@@ -348,7 +349,9 @@ std::string SerializeManifest(const Manifest& manifest) {
        key = Json::array(), skipped_files = Json::array();
   for (const std::string& path : manifest.covering) covering.push_back(StringJson(path));
   for (const Manifest::DeadFile& dead : manifest.dead_files) {
-    dead_files.push_back({{"file", dead.file}, {"fragment", StringJson(dead.fragment)}});
+    dead_files.push_back({{"file", dead.file},
+                          {"fragment", StringJson(dead.fragment)},
+                          {"row_count", dead.row_count}});
   }
   for (const FragmentInfo& fragment : manifest.fragments) {
     fragments.push_back({{"path", StringJson(fragment.path)},
@@ -457,10 +460,11 @@ Status CheckManifest(const Manifest& manifest) {
   if (manifest.dropped && !manifest.fragments.empty()) {
     return Corrupt("a dropped index has fragments", "member", "fragments");
   }
-  std::unordered_map<std::string_view, int64_t> file_counts;
+  std::unordered_map<std::string_view, int64_t> file_counts, live_rows;
   for (size_t i = 0; i < manifest.fragments.size(); ++i) {
     const FragmentInfo& fragment = manifest.fragments[i];
     if (!IsFragmentPath(fragment.path)) return bad("not a fragment's path", "fragments", i, "path");
+    live_rows.emplace(fragment.path, fragment.row_count);
     if (!file_counts.emplace(fragment.path, fragment.file_count).second) {
       return bad("fragment occurs twice", "fragments", i, "path");
     }
@@ -480,6 +484,9 @@ Status CheckManifest(const Manifest& manifest) {
     if (dead.file >= found->second) return bad("no such file", "dead_files", i, "file");
     if (!dead_files.emplace(dead.fragment, dead.file).second) {
       return bad("dead file occurs twice", "dead_files", i, "file");
+    }
+    if (dead.row_count < 0 || (live_rows[dead.fragment] -= dead.row_count) < 0) {
+      return bad("dead files have more rows than their fragment", "dead_files", i, "row_count");
     }
   }
   return Status::OK();

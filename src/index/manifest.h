@@ -38,10 +38,12 @@ struct Manifest {
   std::string created_at;                   // RFC 3339, UTC
   std::string writer;                       // "grebe 0.1.0"
   std::vector<FragmentInfo> fragments;
-  // Files of fragments that are no longer live: (fragment path, file ordinal).
+  // Files of fragments that are no longer live: fragment path, file ordinal, and how many of the
+  // fragment's rows are the file's.
   struct DeadFile {
     std::string fragment;
     uint32_t file = 0;
+    int64_t row_count = 0;
     bool operator==(const DeadFile&) const = default;
   };
   std::vector<DeadFile> dead_files;

@@ -40,7 +40,7 @@ Manifest Full() {
                          .key_count = 31250,
                          .file_count = 100},
                         FragmentAt("fragment/b.gfx", 2)};
-  manifest.dead_files = {{"fragment/a-1.gfx", 99}, {"fragment/b.gfx", 0}};
+  manifest.dead_files = {{"fragment/a-1.gfx", 99, 400}, {"fragment/b.gfx", 0, 0}};
   manifest.skipped_files = {{"bad\xff\xfe.parquet", {123, "etag-\"x\""}, "no footer: \xc3\xa9"},
                             {std::string("nul\0 and \t", 10), {-1, ""}, ""}};
   return manifest;
@@ -197,6 +197,8 @@ const BadCase kBadCases[] = {
     {"DeadFileOfNoFragment", "dead_files[0].fragment",
      [](json& j) { j["dead_files"][0]["fragment"] = "fragment/z.gfx"; }},
     {"DeadFileOutside", "dead_files[0].file", [](json& j) { j["dead_files"][0]["file"] = 100; }},
+    {"DeadFileOfMoreRows", "dead_files[0].row_count",
+     [](json& j) { j["dead_files"][0]["row_count"] = 1000001; }},
     {"DeadFileTwice", "dead_files[1].file",
      [](json& j) { j["dead_files"][1] = j["dead_files"][0]; }},
     {"IdentityText", "skipped_files[0].identity",

@@ -331,9 +331,12 @@ def summarize(reports, seconds):
               if not r["problems"] and r["refused"] and r["agreed"]]
     refused = [n for n, r in reports.items()
                if not r["problems"] and r["refused"] and not r["agreed"]]
+    counted = {*failed, *agreed, *partly, *refused}
+    unjudged = [n for n in reports if n not in counted]   # read, and no oracle to compare with
     only_us = [n for n, r in reports.items() if r.get("read_without_oracle")]
     print(f"{len(reports)} files in {seconds:.0f} s: {len(agreed)} agree, {len(partly)} agree in "
-          f"some columns and are refused in others, {len(refused)} refused, {len(failed)} FAILED")
+          f"some columns and are refused in others, {len(refused)} refused, "
+          f"{len(unjudged)} read without an oracle, {len(failed)} FAILED")
     print(f"{sum(r['agreed'] for r in reports.values())} key columns, "
           f"{sum(r['lookups'] for r in reports.values())} keys looked up, "
           f"peak memory {max((r.get('peak', 0) for r in reports.values()), default=0) >> 20} MB, "
