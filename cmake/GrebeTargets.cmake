@@ -36,8 +36,8 @@ function(grebe_library)
     target_sources(grebe PRIVATE $<TARGET_OBJECTS:${room}>)
   endforeach()
   # zstd and xxhash by name: the installed package must not name this machine's paths.
-  target_link_libraries(grebe PUBLIC Arrow::parquet Arrow::core CURL::libcurl OpenSSL::Crypto
-                        zstd xxhash Threads::Threads)
+  target_link_libraries(grebe PUBLIC Arrow::parquet Arrow::compute Arrow::core CURL::libcurl
+                        OpenSSL::Crypto zstd xxhash Threads::Threads)
   target_include_directories(grebe PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
 endfunction()
@@ -51,7 +51,8 @@ function(_grebe_program target)
   foreach(room ${PROG_ROOMS})
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:grebe_${room}>)
   endforeach()
-  target_link_libraries(${target} PRIVATE Arrow::parquet Arrow::core CURL::libcurl OpenSSL::Crypto
+  target_link_libraries(${target} PRIVATE Arrow::parquet Arrow::compute Arrow::core CURL::libcurl
+    OpenSSL::Crypto
     nlohmann_json::nlohmann_json ${ZSTD_LIBRARY} ${XXHASH_LIBRARY} Threads::Threads ${PROG_LIBS})
 endfunction()
 

@@ -1,5 +1,7 @@
 #include "parquet/footer.h"
 
+#include <arrow/util/key_value_metadata.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -300,5 +302,15 @@ int64_t Footer::row_group_row_count(int row_group) const {
   return impl_->row_counts[static_cast<size_t>(row_group)];
 }
 const std::string& Footer::created_by() const { return impl_->created_by; }
+int64_t Footer::chunk_size_bytes(int row_group, int leaf) const {
+  return impl_->chunk(row_group, leaf).bytes.size_bytes();
+}
+
+std::optional<std::string> Footer::key_value(const std::string& key) const {
+  const auto& pairs = impl_->metadata->key_value_metadata();
+  const int at = pairs == nullptr ? -1 : pairs->FindKey(key);
+  if (at < 0) return std::nullopt;
+  return pairs->value(at);
+}
 
 }  // namespace grebe::pq

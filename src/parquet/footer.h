@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,10 @@ class Footer {
   int row_group_count() const;
   int64_t row_group_row_count(int row_group) const;
   const std::string& created_by() const;
+  // The bytes that the chunk's pages take, dictionary among them.
+  int64_t chunk_size_bytes(int row_group, int leaf) const;
+  // A value of the file's key-value metadata; nullopt: no such key.
+  std::optional<std::string> key_value(const std::string& key) const;
 
   // For this room only: the libparquet object (a std::shared_ptr<::parquet::FileMetaData>).
   struct Impl;

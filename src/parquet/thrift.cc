@@ -95,6 +95,21 @@ bool ThriftReader::SkipBytes(uint64_t count) {
   return true;
 }
 
+bool ThriftReader::ReadBinary(std::span<const uint8_t>* out) {
+  uint64_t size = 0;
+  if (!ReadVarint(&size)) return false;
+  const uint8_t* begin = cursor_;
+  if (!SkipBytes(size)) return false;
+  *out = {begin, static_cast<size_t>(size)};
+  return true;
+}
+
+bool ThriftReader::ReadBoolElement(bool* out) {
+  if (cursor_ == end_) return Fail(State::kTruncated);
+  *out = *cursor_++ == kTrue;
+  return true;
+}
+
 bool ThriftReader::SkipStruct(int depth) {
   int previous_id = 0;
   Field field;

@@ -41,6 +41,10 @@ class ThriftReader {
   static bool IsBool(Type type) { return type == kTrue || type == kFalse; }
   // A list's head. The element count is at most the bytes that are left.
   [[nodiscard]] bool ReadListHead(Type* element, int64_t* count);
+  // A binary's bytes, within the bytes given to the reader.
+  [[nodiscard]] bool ReadBinary(std::span<const uint8_t>* out);
+  // A boolean that is a list's element (a byte each; a field has its value in the type).
+  [[nodiscard]] bool ReadBoolElement(bool* out);
   // Steps over a value of the type, whatever is inside.
   [[nodiscard]] bool Skip(Type type) { return SkipValue(type, 0); }
 
