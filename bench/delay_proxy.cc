@@ -9,6 +9,7 @@
 //               [[start_ns, end_ns, "GET", status, body_bytes], ..] (CLOCK_MONOTONIC; start: the
 //               request's head has been read; end: the last byte of the answer has been written)
 //   delay N     from now on hold requests for N microseconds; answers "ok"
+//   slow K N    from now on hold one request in K for N microseconds more (K = 0: none); "ok"
 // It ends when stdin does. Only 127.0.0.1 is listened on and forwarded to.
 
 #include <arpa/inet.h>
@@ -36,6 +37,16 @@
 namespace {
 
 std::atomic<int64_t> delay_us{0};
+std::atomic<int64_t> slow_every{0}, slow_us{0}, request_count{0};
+
+// One request in slow_every is slow: which ones looks random and is the same in every run.
+int64_t HoldNs() {
+  const uint64_t number = static_cast<uint64_t>(request_count.fetch_add(1));
+  const int64_t every = slow_every;
+  const uint64_t mixed = (number * 0x9e3779b97f4a7c15ULL) >> 32;
+  const bool slow = every > 0 && mixed % static_cast<uint64_t>(every) == 0;
+  return (delay_us + (slow ? slow_us.load() : 0)) * 1000;
+}
 
 int64_t NowNs() {
   timespec now;
@@ -191,7 +202,7 @@ bool PassOne(Stream* client, Stream* store) {
   Entry entry;
   entry.start_ns = NowNs();
   entry.method = request->substr(0, request->find(' '));
-  WaitUntilNs(entry.start_ns + delay_us * 1000);
+  WaitUntilNs(entry.start_ns + HoldNs());
   if (!Header(*request, "Expect").empty()) client->Write("HTTP/1.1 100 Continue\r\n\r\n");
   int64_t sent_bytes = 0;
   if (!store->Write(*request) || !CopyBody(*request, client, store, &sent_bytes)) return false;
@@ -237,6 +248,12 @@ void AnswerCommands() {
       std::cout << log_of_requests.Take() << std::endl;
     } else if (line.rfind("delay ", 0) == 0) {
       delay_us = std::atoll(line.c_str() + 6);
+      std::cout << "\"ok\"" << std::endl;
+    } else if (line.rfind("slow ", 0) == 0) {
+      int64_t every = 0, us = 0;
+      std::istringstream(line.substr(5)) >> every >> us;
+      slow_us = us;
+      slow_every = every;
       std::cout << "\"ok\"" << std::endl;
     }
   }

@@ -112,6 +112,10 @@ class DelayProxy:
     def set_delay(self, delay_us):
         self._ask(f"delay {delay_us}")
 
+    def set_slow(self, every, extra_us):
+        """From now on one request in `every` (0: none) is held so much longer."""
+        self._ask(f"slow {every} {extra_us}")
+
     def one_get_us(self, path, count):
         """p50 of one ranged GET of 8 KiB on a connection that is kept alive, as the proxy sees it:
         without what a client adds."""
