@@ -8,13 +8,14 @@
 #include <mutex>
 #include <thread>
 
+#include "base/column_by_path.h"
 #include "base/failpoint.h"
 #include "base/take_rows.h"
 #include "engine/covering_types.h"
 #include "index/covering.h"
 #include "index/fragment.h"
 #include "lookup/key_check.h"
-#include "lookup/row_shape.h"
+#include "table/row_shape.h"
 #include "parquet/footer.h"
 
 namespace grebe::engine {
@@ -175,7 +176,7 @@ class Build {
                                                            const std::string& name) {
     ARROW_ASSIGN_OR_RAISE(auto projection, schema.Project(std::span(&name, 1)));
     ARROW_ASSIGN_OR_RAISE(auto empty, EmptyRows(projection.arrow_schema));
-    ARROW_ASSIGN_OR_RAISE(auto column, lookup::ColumnByPath(*empty, name));
+    ARROW_ASSIGN_OR_RAISE(auto column, ColumnByPath(*empty, name));
     return column->type();
   }
 
@@ -213,7 +214,7 @@ class Build {
           ARROW_ASSIGN_OR_RAISE(
               array, arrow::MakeArrayFromScalar(*columns.constants[i], batch->num_rows()));
         } else {
-          ARROW_ASSIGN_OR_RAISE(array, lookup::ColumnByPath(*batch, spec_.key[i]));
+          ARROW_ASSIGN_OR_RAISE(array, ColumnByPath(*batch, spec_.key[i]));
         }
         key_arrays.push_back(std::move(array));
       }
@@ -258,7 +259,7 @@ class Build {
         ARROW_ASSIGN_OR_RAISE(auto scalar, table::PartitionScalar(*field, path));
         ARROW_ASSIGN_OR_RAISE(array, arrow::MakeArrayFromScalar(*scalar, batch.num_rows()));
       } else {
-        ARROW_ASSIGN_OR_RAISE(array, lookup::ColumnByPath(batch, field->name()));
+        ARROW_ASSIGN_OR_RAISE(array, ColumnByPath(batch, field->name()));
       }
       ARROW_ASSIGN_OR_RAISE(array, ToStored(std::move(array), field->type()));
       arrays.push_back(std::move(array));
@@ -307,12 +308,12 @@ Status TypesFromFiles(const store::Location& root, const std::vector<store::Obje
         }
       }
       ARROW_ASSIGN_OR_RAISE(auto shape,
-                            lookup::RowShape::Make({footer->schema()}, partitions, names));
+                            table::RowShape::Make({footer->schema()}, partitions, names));
       ARROW_ASSIGN_OR_RAISE(auto empty, EmptyRows(shape->schema()));
       std::vector<key::KeyType> types;
       arrow::FieldVector covering;
       for (size_t i = 0; i < names.size(); ++i) {
-        ARROW_ASSIGN_OR_RAISE(auto column, lookup::ColumnByPath(*empty, names[i]));
+        ARROW_ASSIGN_OR_RAISE(auto column, ColumnByPath(*empty, names[i]));
         if (i < spec->key.size()) {
           ARROW_ASSIGN_OR_RAISE(auto type, key::KeyType::FromArrow(*column->type()));
           types.push_back(type);

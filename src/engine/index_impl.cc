@@ -18,7 +18,7 @@
 #include "index/index_view.h"
 #include "lookup/key_check.h"
 #include "lookup/row_fetch.h"
-#include "lookup/row_shape.h"
+#include "table/row_shape.h"
 
 namespace grebe {
 namespace {
@@ -126,17 +126,17 @@ class IndexImpl final : public Index {
   }
 
   // Resolved columns are kept: services ask for the same ones again and again.
-  Result<std::shared_ptr<const lookup::RowShape>> ShapeOf(const std::vector<std::string>& columns) {
+  Result<std::shared_ptr<const table::RowShape>> ShapeOf(const std::vector<std::string>& columns) {
     std::lock_guard lock(mutex_);
     auto& shape = shapes_[columns];
     if (shape == nullptr) {
-      lookup::RowShape::Schemas schemas;
+      table::RowShape::Schemas schemas;
       for (const auto& file : view_->files()) {
         const bool seen = std::any_of(schemas.begin(), schemas.end(),
                                       [&](const auto& s) { return s == file.schema; });
         if (!seen) schemas.push_back(file.schema);
       }
-      auto made = lookup::RowShape::Make(schemas, partitions_, columns);
+      auto made = table::RowShape::Make(schemas, partitions_, columns);
       if (!made.ok()) {
         shapes_.erase(columns);
         return made.status();
@@ -208,12 +208,12 @@ class IndexImpl final : public Index {
     });
   }
 
-  Status GetFromPages(Asked* asked, std::shared_ptr<const lookup::RowShape> shape,
+  Status GetFromPages(Asked* asked, std::shared_ptr<const table::RowShape> shape,
                       const GetOptions& options, GetResult* result) {
     const bool all_exact = std::all_of(asked->keys.begin(), asked->keys.end(),
                                        [](const KeyRows& key) { return key.exact; });
     const bool windowed = options.offset > 0 || options.limit >= 0;
-    std::shared_ptr<const lookup::RowShape> wide = shape;
+    std::shared_ptr<const table::RowShape> wide = shape;
     if (!all_exact && !options.columns.empty() && !ReadsKey(*shape->schema())) {
       std::vector<std::string> with_key = options.columns;
       with_key.insert(with_key.end(), key_names_.begin(), key_names_.end());
@@ -317,7 +317,7 @@ class IndexImpl final : public Index {
 
   // The answer's rows out of the rows read: each key's, in order, only the asked columns.
   static Status TakeRows(const RowSet& rows, const std::vector<KeyRows>& keys,
-                         const lookup::RowShape& shape, std::shared_ptr<arrow::RecordBatch> batch,
+                         const table::RowShape& shape, std::shared_ptr<arrow::RecordBatch> batch,
                          GetResult* result) {
     if (batch->num_columns() != shape.schema()->num_fields()) {
       arrow::ArrayVector columns;
@@ -339,7 +339,7 @@ class IndexImpl final : public Index {
   }
 
   // Everything asked for is in the index: no storage is read.
-  Status GetCovered(const Asked& asked, const lookup::RowShape& shape, const GetOptions& options,
+  Status GetCovered(const Asked& asked, const table::RowShape& shape, const GetOptions& options,
                     GetResult* result) {
     arrow::RecordBatchVector batches;
     ARROW_ASSIGN_OR_RAISE(auto empty, EmptyRows(shape.schema()));
@@ -402,7 +402,7 @@ class IndexImpl final : public Index {
 
   std::mutex mutex_;
   Explain open_cost_;
-  std::map<std::vector<std::string>, std::shared_ptr<const lookup::RowShape>> shapes_;
+  std::map<std::vector<std::string>, std::shared_ptr<const table::RowShape>> shapes_;
 };
 
 }  // namespace

@@ -12,11 +12,6 @@
 
 namespace grebe::lookup {
 
-// A column by name or dotted path through structs (with the structs' nulls applied).
-// Errors: InvalidArgument when there is none.
-Result<std::shared_ptr<arrow::Array>> ColumnByPath(const arrow::RecordBatch& rows,
-                                                   const std::string& path);
-
 // The keys of all rows in canonical form. key_columns: names or dotted paths, in key order.
 // `absent` gets the rows whose value the key types cannot represent: they match no key.
 Status EncodeRowKeys(const key::KeyCodec& codec, const std::vector<std::string>& key_columns,

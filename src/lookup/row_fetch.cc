@@ -35,7 +35,7 @@ struct Wanted {
 
 // The files that share one Parquet schema, decoded and assembled together.
 struct SchemaGroup {
-  const RowShape* shape = nullptr;
+  const table::RowShape* shape = nullptr;
   const pq::Schema* schema = nullptr;
   std::vector<std::vector<ChunkJob*>> leaf_jobs;                      // per leaf of the projection
   std::vector<std::pair<std::string_view, int64_t>> paths;            // files and their row counts
@@ -79,7 +79,7 @@ class Fetch {
   }
 
  private:
-  SchemaGroup& GroupOf(size_t part, const RowShape& shape, uint32_t file) {
+  SchemaGroup& GroupOf(size_t part, const table::RowShape& shape, uint32_t file) {
     const pq::Schema* schema = view_.files()[file].schema.get();
     for (SchemaGroup& group : groups_[part]) {
       if (group.schema == schema) return group;

@@ -12,7 +12,7 @@
 #include "base/types.h"
 #include "grebe/explain.h"
 #include "index/index_view.h"
-#include "lookup/row_shape.h"
+#include "table/row_shape.h"
 #include "parquet/row_decode.h"
 #include "store/store.h"
 
@@ -34,7 +34,7 @@ struct FetchOptions {
 // Some columns of some rows. Several parts are read in one wave (all columns of the rows to
 // return, and just the key columns of rows that a limit skips).
 struct FetchPart {
-  const RowShape* shape = nullptr;
+  const table::RowShape* shape = nullptr;
   std::vector<FileRows> rows;   // files ascending and distinct
 };
 

@@ -32,6 +32,7 @@ class PageFinder {
       : store_(store), footer_(footer), limits_(limits) {}
 
   Result<FilePages> Run();
+  Result<std::vector<ChunkPages>> Run(std::span<const ChunkId> chunks);
 
  private:
   struct IndexRun {
@@ -39,7 +40,10 @@ class PageFinder {
     std::vector<Slot> slots;
   };
 
+  void MakeInfo(int row_group, int leaf, ChunkInfo* info) const;
   void MakeSlots(FilePages* pages);
+  Status AddSlot(int row_group, int leaf, ChunkPages* out, std::vector<Slot>* indexed);
+  Status FindAll(std::vector<Slot> indexed);
   Status ReadIndexes(std::vector<Slot> indexed);
   std::vector<IndexRun> JoinIndexes(std::vector<Slot> indexed);
   void TakeIndex(const Slot& slot, const arrow::Buffer& bytes);
@@ -160,20 +164,49 @@ Status PageFinder::WalkChunks() {
   return Status::OK();
 }
 
+void PageFinder::MakeInfo(int row_group, int leaf, ChunkInfo* info) const {
+  const ChunkMeta& meta = footer_.chunk(row_group, leaf);
+  info->codec = meta.codec;
+  info->always_compressed = footer_.always_compressed;
+  info->value_count = meta.value_count;
+}
+
 void PageFinder::MakeSlots(FilePages* pages) {
   pages->row_groups.resize(footer_.row_counts.size());
   for (size_t group = 0; group < footer_.row_counts.size(); ++group) {
     RowGroupPages& out = pages->row_groups[group];
     out.row_count = footer_.row_counts[group];
     out.chunks.resize(static_cast<size_t>(footer_.leaf_count()));
-    for (int leaf = 0; leaf < footer_.leaf_count(); ++leaf) {
-      const ChunkMeta& meta = footer_.chunk(static_cast<int>(group), leaf);
-      ChunkInfo& info = out.chunks[static_cast<size_t>(leaf)].info;
-      info.codec = meta.codec;
-      info.always_compressed = footer_.always_compressed;
-      info.value_count = meta.value_count;
-    }
   }
+}
+
+// Takes the chunk's index where the footer's bytes hold it, or notes what must be read.
+Status PageFinder::AddSlot(int row_group, int leaf, ChunkPages* out, std::vector<Slot>* indexed) {
+  MakeInfo(row_group, leaf, &out->info);
+  const Slot slot{row_group, leaf, &footer_.chunk(row_group, leaf), out};
+  const int64_t rows = footer_.row_counts[static_cast<size_t>(row_group)];
+  if (slot.meta->value_count == 0) {
+    if (rows == 0) return Status::OK();
+    return Where(Corrupt("column has no values for its rows", "rows", rows), slot);
+  }
+  if (!slot.meta->offset_index) {
+    to_walk_.push_back(slot);
+  } else if (auto bytes = footer_.FromTail(*slot.meta->offset_index)) {
+    TakeIndex(slot, *bytes);
+  } else {
+    indexed->push_back(slot);
+  }
+  return Status::OK();
+}
+
+Status PageFinder::FindAll(std::vector<Slot> indexed) {
+  ARROW_RETURN_NOT_OK(ReadIndexes(std::move(indexed)));
+  ARROW_RETURN_NOT_OK(ProbeDictionaries());
+  return WalkChunks();
+}
+
+void CountPages(ChunkPages* chunk) {
+  chunk->info.page_count = static_cast<int32_t>(chunk->pages.size());
 }
 
 Result<FilePages> PageFinder::Run() {
@@ -182,31 +215,26 @@ Result<FilePages> PageFinder::Run() {
   std::vector<Slot> indexed;
   for (size_t group = 0; group < pages.row_groups.size(); ++group) {
     for (int leaf = 0; leaf < footer_.leaf_count(); ++leaf) {
-      const Slot slot{static_cast<int>(group), leaf,
-                      &footer_.chunk(static_cast<int>(group), leaf),
-                      &pages.row_groups[group].chunks[static_cast<size_t>(leaf)]};
-      if (slot.meta->value_count == 0) {
-        if (footer_.row_counts[group] == 0) continue;
-        return Where(Corrupt("column has no values for its rows", "rows",
-                             footer_.row_counts[group]), slot);
-      }
-      if (!slot.meta->offset_index) {
-        to_walk_.push_back(slot);
-      } else if (auto bytes = footer_.FromTail(*slot.meta->offset_index)) {
-        TakeIndex(slot, *bytes);
-      } else {
-        indexed.push_back(slot);
-      }
+      ARROW_RETURN_NOT_OK(AddSlot(static_cast<int>(group), leaf,
+                                  &pages.row_groups[group].chunks[static_cast<size_t>(leaf)],
+                                  &indexed));
     }
   }
-  ARROW_RETURN_NOT_OK(ReadIndexes(std::move(indexed)));
-  ARROW_RETURN_NOT_OK(ProbeDictionaries());
-  ARROW_RETURN_NOT_OK(WalkChunks());
+  ARROW_RETURN_NOT_OK(FindAll(std::move(indexed)));
   for (RowGroupPages& group : pages.row_groups) {
-    for (ChunkPages& chunk : group.chunks) {
-      chunk.info.page_count = static_cast<int32_t>(chunk.pages.size());
-    }
+    for (ChunkPages& chunk : group.chunks) CountPages(&chunk);
   }
+  return pages;
+}
+
+Result<std::vector<ChunkPages>> PageFinder::Run(std::span<const ChunkId> chunks) {
+  std::vector<ChunkPages> pages(chunks.size());
+  std::vector<Slot> indexed;
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    ARROW_RETURN_NOT_OK(AddSlot(chunks[i].row_group, chunks[i].leaf, &pages[i], &indexed));
+  }
+  ARROW_RETURN_NOT_OK(FindAll(std::move(indexed)));
+  for (ChunkPages& chunk : pages) CountPages(&chunk);
   return pages;
 }
 
@@ -215,6 +243,15 @@ Result<FilePages> PageFinder::Run() {
 Result<FilePages> FindPages(store::Store& store, const Footer& footer, const ReadLimits& limits) {
   auto pages = Guarded("finding the pages",
                        [&] { return PageFinder(store, footer.impl(), limits).Run(); });
+  if (!pages.ok()) return AddContext(pages.status(), "path", footer.object().path);
+  return pages;
+}
+
+Result<std::vector<ChunkPages>> FindChunkPages(store::Store& store, const Footer& footer,
+                                               std::span<const ChunkId> chunks,
+                                               const ReadLimits& limits) {
+  auto pages = Guarded("finding the pages",
+                       [&] { return PageFinder(store, footer.impl(), limits).Run(chunks); });
   if (!pages.ok()) return AddContext(pages.status(), "path", footer.object().path);
   return pages;
 }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,17 @@ class Footer {
 // indexes that lie together; header walks read 64 KiB at a time. Errors: Corrupt, Unsupported.
 Result<FilePages> FindPages(store::Store& store, const Footer& footer,
                             const ReadLimits& limits = {});
+
+// One column chunk of a file.
+struct ChunkId {
+  int row_group = 0;
+  int leaf = 0;
+  auto operator<=>(const ChunkId&) const = default;
+};
+// The same for a few chunks, in their order.
+Result<std::vector<ChunkPages>> FindChunkPages(store::Store& store, const Footer& footer,
+                                               std::span<const ChunkId> chunks,
+                                               const ReadLimits& limits = {});
 
 // Decodes some leaf columns of the whole file, in row order, a batch at a time (batches never
 // span row groups). The batch has one column per TOP-LEVEL field that owns a requested leaf, in

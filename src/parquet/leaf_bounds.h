@@ -80,15 +80,10 @@ inline Bounds ChunkBounds(const Footer& footer, int row_group, int leaf) {
   return DecodeBounds(*footer.schema(), leaf, ReadChunkBounds(footer, row_group, leaf));
 }
 
-// The bounds of one page. rows: of the row group.
+// The bounds of one page. rows: of the row group. Of a repeated column value_count is -1: unknown.
 struct PageBounds {
   RowRange rows;
   Bounds bounds;
-};
-
-struct ChunkId {
-  int row_group = 0;
-  int leaf = 0;
 };
 
 // Where the chunk's ColumnIndex and OffsetIndex lie; empty when it does not have both.

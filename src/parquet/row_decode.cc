@@ -33,6 +33,33 @@ Status AddPages(const PageMap& map, ChunkRead* read) {
   return Status::OK();
 }
 
+// The pages of a found chunk that hold the rows; as PageMap::FindPages.
+PageMap::PageSpan SpanOf(const std::vector<PageLocation>& pages, RowRange rows) {
+  const auto begins_after = [](int64_t row, const PageLocation& page) {
+    return row < page.rows.end;
+  };
+  const auto first = std::upper_bound(pages.begin(), pages.end(), rows.begin, begins_after);
+  auto last = std::upper_bound(first, pages.end(), rows.end - 1, begins_after);
+  if (last != pages.end()) ++last;
+  // The last wanted row goes on in those next pages that begin in the middle of it.
+  for (auto page = last; page != pages.end() && page->rows.begin == rows.end; ++page) {
+    if (page->begins_mid_row) last = page + 1;
+  }
+  return {static_cast<int>(first - pages.begin()), static_cast<int>(last - pages.begin())};
+}
+
+void AddPages(const ChunkPages& chunk, ChunkRead* read) {
+  int next = 0;
+  for (const RowRange& range : read->rows) {
+    const PageMap::PageSpan span = SpanOf(chunk.pages, range);
+    for (int page = std::max(span.first, next); page < span.last; ++page) {
+      read->pages.push_back(chunk.pages[static_cast<size_t>(page)]);
+      read->page_indexes.push_back(page);
+    }
+    next = std::max(next, span.last);
+  }
+}
+
 bool IsDictionaryEncoded(const PageHeader& header) {
   return header.encoding == 2 || header.encoding == 8;
 }
@@ -280,16 +307,14 @@ class ChunkDecoder {
 
 }  // namespace
 
-Result<ChunkRead> PlanChunk(const PageMap& map, uint64_t file_key, int row_group, int leaf,
-                            std::span<const RowRange> rows, DecodeCache* cache) {
-  if (row_group < 0 || row_group >= map.row_group_count() || leaf < 0 ||
-      leaf >= map.leaf_count()) {
-    return InvalidArgument("no such column chunk", "row_group", row_group, "leaf", leaf);
-  }
-  const RowRange all = map.row_group_rows(row_group);
+namespace {
+
+// The rows of a chunk to be read, before its pages are known.
+Result<ChunkRead> StartRead(uint64_t file_key, int row_group, int leaf, int64_t row_count,
+                            std::span<const RowRange> rows) {
   int64_t previous_end = 0;
   for (const RowRange& range : rows) {
-    if (range.empty() || range.begin < previous_end || range.end > all.row_count()) {
+    if (range.empty() || range.begin < previous_end || range.end > row_count) {
       return InvalidArgument("rows are not sorted, disjoint and within the row group",
                              "row_group", row_group, "begin", range.begin, "end", range.end);
     }
@@ -299,14 +324,40 @@ Result<ChunkRead> PlanChunk(const PageMap& map, uint64_t file_key, int row_group
   read.file_key = file_key;
   read.row_group = row_group;
   read.leaf = leaf;
-  read.info = map.chunk(row_group, leaf);
   read.rows.assign(rows.begin(), rows.end());
-  ARROW_RETURN_NOT_OK(AddPages(map, &read));
+  return read;
+}
+
+ChunkRead FinishPlan(ChunkRead read, DecodeCache* cache) {
   read.page_needed.assign(read.pages.size(), true);
   read.cached_pages.resize(read.pages.size());
   read.dictionary_needed = read.info.dictionary.has_value() && !read.pages.empty();
   if (cache != nullptr) ConsultCache(cache->impl(), &read);
   return read;
+}
+
+}  // namespace
+
+Result<ChunkRead> PlanChunk(const PageMap& map, uint64_t file_key, int row_group, int leaf,
+                            std::span<const RowRange> rows, DecodeCache* cache) {
+  if (row_group < 0 || row_group >= map.row_group_count() || leaf < 0 ||
+      leaf >= map.leaf_count()) {
+    return InvalidArgument("no such column chunk", "row_group", row_group, "leaf", leaf);
+  }
+  ARROW_ASSIGN_OR_RAISE(ChunkRead read, StartRead(file_key, row_group, leaf,
+                                                  map.row_group_rows(row_group).row_count(), rows));
+  read.info = map.chunk(row_group, leaf);
+  ARROW_RETURN_NOT_OK(AddPages(map, &read));
+  return FinishPlan(std::move(read), cache);
+}
+
+Result<ChunkRead> PlanChunk(const ChunkPages& chunk, int64_t row_count, uint64_t file_key,
+                            int row_group, int leaf, std::span<const RowRange> rows,
+                            DecodeCache* cache) {
+  ARROW_ASSIGN_OR_RAISE(ChunkRead read, StartRead(file_key, row_group, leaf, row_count, rows));
+  read.info = chunk.info;
+  AddPages(chunk, &read);
+  return FinishPlan(std::move(read), cache);
 }
 
 Result<std::shared_ptr<const LeafSlice>> DecodeChunk(const Schema& schema, const ChunkRead& read,

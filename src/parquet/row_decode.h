@@ -64,6 +64,11 @@ struct ChunkRead {
 Result<ChunkRead> PlanChunk(const PageMap& map, uint64_t file_key, int row_group, int leaf,
                             std::span<const RowRange> rows, DecodeCache* cache);
 
+// The same of a chunk whose pages were just found. row_count: of the row group.
+Result<ChunkRead> PlanChunk(const ChunkPages& chunk, int64_t row_count, uint64_t file_key,
+                            int row_group, int leaf, std::span<const RowRange> rows,
+                            DecodeCache* cache);
+
 // The bytes of a ChunkRead's pages, parallel to pages (null where page_needed is false).
 struct ChunkBytes {
   std::vector<std::shared_ptr<arrow::Buffer>> pages;

@@ -16,7 +16,7 @@
 #include "parquet/file_schema.h"
 #include "table/snapshot.h"
 
-namespace grebe::lookup {
+namespace grebe::table {
 
 class RowShape {
  public:
@@ -27,7 +27,7 @@ class RowShape {
   // types that differ between files are widened. Errors: InvalidArgument (no file has the column,
   // or types that cannot be reconciled).
   static Result<std::shared_ptr<const RowShape>> Make(const Schemas& schemas,
-                                                      const table::PartitionScheme& partitions,
+                                                      const PartitionScheme& partitions,
                                                       const std::vector<std::string>& columns);
 
   // The rows' schema: fields in the order asked.
@@ -59,4 +59,4 @@ class RowShape {
   std::unordered_map<const pq::Schema*, PerSchema> per_schema_;
 };
 
-}  // namespace grebe::lookup
+}  // namespace grebe::table

@@ -1,4 +1,4 @@
-#include "lookup/row_shape.h"
+#include "table/row_shape.h"
 
 #include <arrow/array/builder_base.h>
 #include <arrow/array/util.h>
@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-namespace grebe::lookup {
+namespace grebe::table {
 namespace {
 
 using Schemas = RowShape::Schemas;
@@ -84,7 +84,7 @@ Result<std::shared_ptr<arrow::Array>> PartitionColumn(
     const arrow::Field& field, const std::vector<std::pair<std::string_view, int64_t>>& paths) {
   ARROW_ASSIGN_OR_RAISE(auto builder, arrow::MakeBuilder(field.type()));
   for (const auto& [path, row_count] : paths) {
-    ARROW_ASSIGN_OR_RAISE(auto scalar, table::PartitionScalar(field, path));
+    ARROW_ASSIGN_OR_RAISE(auto scalar, PartitionScalar(field, path));
     ARROW_RETURN_NOT_OK(builder->AppendScalar(*scalar, row_count));
   }
   return builder->Finish();
@@ -93,7 +93,7 @@ Result<std::shared_ptr<arrow::Array>> PartitionColumn(
 }  // namespace
 
 Result<std::shared_ptr<const RowShape>> RowShape::Make(const Schemas& schemas,
-                                                       const table::PartitionScheme& partitions,
+                                                       const PartitionScheme& partitions,
                                                        const std::vector<std::string>& columns) {
   auto shape = std::make_shared<RowShape>();
   std::vector<std::string> file_columns;
@@ -197,4 +197,4 @@ Result<std::shared_ptr<arrow::RecordBatch>> RowShape::Conform(
   return arrow::RecordBatch::Make(schema_, rows->num_rows(), std::move(columns));
 }
 
-}  // namespace grebe::lookup
+}  // namespace grebe::table
