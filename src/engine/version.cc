@@ -1,7 +1,9 @@
 #include "grebe/version.h"
 
+#include "base/version.h"
+
 namespace grebe {
 
-const char* Version() { return "0.1.0"; }
+const char* Version() { return kVersion; }
 
 }  // namespace grebe

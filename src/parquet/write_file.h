@@ -87,7 +87,7 @@ struct WrittenFile {
 class FileWriter {
  public:
   // Writes nothing but the magic bytes. The sink may hold bytes already; offsets count from here.
-  // A writer of ARROW:schema in key_values is replaced. The sink is not closed.
+  // It is not closed. key_values: the file's; null: the schema's own. The Arrow schema is added.
   // Errors: InvalidArgument (a column of the options that is not there or cannot have a Bloom
   // filter; a level the codec does not have), Unsupported (a type that Parquet does not have).
   static Result<std::unique_ptr<FileWriter>> Open(
