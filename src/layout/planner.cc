@@ -24,12 +24,12 @@ bool IsEmpty(const Box& box) {
 
 // The bounds of each column become 0, 2, 4, ..: every bound is a place, and so is the room between
 // two neighbours.
-std::vector<Box> SpreadBounds(const std::vector<PlanFile>& files) {
+std::vector<Box> SpreadBounds(const std::vector<UpkeepFile>& files) {
   std::vector<Box> out;
-  for (const PlanFile& file : files) out.push_back(file.box);
+  for (const UpkeepFile& file : files) out.push_back(file.box);
   for (size_t c = 0; !files.empty() && c < files[0].box.size(); ++c) {
     std::vector<int64_t> bounds;
-    for (const PlanFile& file : files) {
+    for (const UpkeepFile& file : files) {
       if (file.box[c].empty() || file.box[c] == kEverything) continue;
       bounds.push_back(file.box[c].low);
       bounds.push_back(file.box[c].high);
@@ -91,7 +91,7 @@ class Cover {
 // The files of one group, and which of them cover which place.
 class Field {
  public:
-  Field(const std::vector<PlanFile>& files, std::vector<uint32_t> members, uint64_t seed)
+  Field(const std::vector<UpkeepFile>& files, std::vector<uint32_t> members, uint64_t seed)
       : members_(std::move(members)) {
     for (uint32_t member : members_) files_.push_back(files[member]);
     boxes_ = SpreadBounds(files_);
@@ -100,7 +100,7 @@ class Field {
   }
 
   const std::vector<uint32_t>& members() const { return members_; }
-  const std::vector<PlanFile>& files() const { return files_; }
+  const std::vector<UpkeepFile>& files() const { return files_; }
   const std::vector<Place>& places() const { return places_; }
 
   // The largest part of `in` in which every file has weight_min on it from files of the part.
@@ -147,7 +147,7 @@ class Field {
     const size_t each = std::clamp(kPlacesMax / std::max<size_t>(1, files_.size()),
                                    kPlacesPerFileMin, kPlacesPerFileMax);
     double rows = 0;
-    for (const PlanFile& file : files_) rows += static_cast<double>(file.rows);
+    for (const UpkeepFile& file : files_) rows += static_cast<double>(file.rows);
     const Cover cover(boxes_);
     std::vector<int64_t> at;
     for (size_t f = 0; f < files_.size(); ++f) {
@@ -187,13 +187,13 @@ class Field {
   }
 
   std::vector<uint32_t> members_;   // of all files
-  std::vector<PlanFile> files_;
+  std::vector<UpkeepFile> files_;
   std::vector<Box> boxes_;
   std::vector<Place> places_;
   std::vector<double> widths_, densities_;
 };
 
-int64_t BytesOf(const std::vector<PlanFile>& files, const std::vector<bool>& in) {
+int64_t BytesOf(const std::vector<UpkeepFile>& files, const std::vector<bool>& in) {
   int64_t bytes = 0;
   for (size_t f = 0; f < files.size(); ++f) bytes += in[f] ? files[f].bytes : 0;
   return bytes;
@@ -272,7 +272,7 @@ struct Choice {
 };
 
 // The set shrinks as weight_min grows, so the least one that fits the budget is found by halving.
-Choice ChooseFiles(const std::vector<Field>& fields, const PlanOptions& options) {
+Choice ChooseFiles(const std::vector<Field>& fields, const UpkeepOptions& options) {
   const auto choose = [&](double weight_min) {
     Choice choice{weight_min, {}};
     for (const Field& field : fields) choice.in.push_back(ChooseAndBegin(field, weight_min));
@@ -300,13 +300,13 @@ Choice ChooseFiles(const std::vector<Field>& fields, const PlanOptions& options)
   return best;
 }
 
-void AddGroups(const Field& field, const std::vector<bool>& in, Plan* plan) {
+void AddGroups(const Field& field, const std::vector<bool>& in, UpkeepPlan* plan) {
   const std::vector<uint32_t> parts = Parts(field, in);
-  std::map<uint32_t, PlanGroup> groups;
+  std::map<uint32_t, UpkeepGroup> groups;
   std::map<uint32_t, double> shares;
   for (uint32_t f = 0; f < in.size(); ++f) {
     if (!in[f]) continue;
-    PlanGroup& group = groups[parts[f]];
+    UpkeepGroup& group = groups[parts[f]];
     group.files.push_back(field.members()[f]);
     group.bytes += field.files()[f].bytes;
     group.rows += field.files()[f].rows;
@@ -328,7 +328,7 @@ void AddGroups(const Field& field, const std::vector<bool>& in, Plan* plan) {
   }
 }
 
-void AddDepths(const Field& field, const std::vector<bool>& in, double share, Plan* plan) {
+void AddDepths(const Field& field, const std::vector<bool>& in, double share, UpkeepPlan* plan) {
   for (const Place& place : field.places()) {
     const auto before = static_cast<double>(place.files.size());
     const auto chosen = static_cast<double>(Field::Count(place, in));
@@ -342,7 +342,7 @@ void AddDepths(const Field& field, const std::vector<bool>& in, double share, Pl
 
 }  // namespace
 
-Plan PlanRewrite(const std::vector<PlanFile>& files, const PlanOptions& options) {
+UpkeepPlan PlanUpkeep(const std::vector<UpkeepFile>& files, const UpkeepOptions& options) {
   std::map<int, std::vector<uint32_t>> members;
   double all_rows = 0;
   for (size_t f = 0; f < files.size(); ++f) {
@@ -352,16 +352,16 @@ Plan PlanRewrite(const std::vector<PlanFile>& files, const PlanOptions& options)
   std::vector<Field> fields;
   for (auto& [group, some] : members) fields.emplace_back(files, some, options.seed);
   const Choice choice = ChooseFiles(fields, options);
-  Plan plan;
+  UpkeepPlan plan;
   plan.weight_min = choice.weight_min;
   for (size_t i = 0; i < fields.size(); ++i) {
     double rows = 0;
-    for (const PlanFile& file : fields[i].files()) rows += static_cast<double>(file.rows);
+    for (const UpkeepFile& file : fields[i].files()) rows += static_cast<double>(file.rows);
     AddGroups(fields[i], choice.in[i], &plan);
     AddDepths(fields[i], choice.in[i], all_rows > 0 ? rows / all_rows : 0, &plan);
   }
   std::stable_sort(plan.groups.begin(), plan.groups.end(),
-                   [](const PlanGroup& a, const PlanGroup& b) {
+                   [](const UpkeepGroup& a, const UpkeepGroup& b) {
                      return a.depth_before > b.depth_before;
                    });
   return plan;

@@ -30,13 +30,13 @@
 
 namespace grebe::layout {
 
-struct PlanFile {
+struct UpkeepFile {
   Box box;                  // a column of unknown bounds: kEverything
   int64_t bytes = 0, rows = 0;
   int group = 0;            // a Hive partition: its files are written together with no others
 };
 
-struct PlanOptions {
+struct UpkeepOptions {
   // Raise it to rewrite less and live with more depth. The default is chosen by the simulator.
   double weight_min = 3;
   // Most bytes to rewrite. When the set is larger, weight_min is raised until it fits.
@@ -45,15 +45,15 @@ struct PlanOptions {
 };
 
 // Files that overlap, to be ordered together.
-struct PlanGroup {
+struct UpkeepGroup {
   std::vector<uint32_t> files;    // of the input, ascending
   int64_t bytes = 0, rows = 0;
   // How many of the plan's files a row of theirs lies in, on average: after, 1.
   double depth_before = 0;
 };
 
-struct Plan {
-  std::vector<PlanGroup> groups;  // the heaviest first
+struct UpkeepPlan {
+  std::vector<UpkeepGroup> groups;  // the heaviest first
   int64_t files = 0, bytes = 0, rows = 0;
   double weight_min = 0;          // as used: above the option's when the budget was too small
   // Of the whole table: how many files cover the place of a row, on average; the most at any place.
@@ -61,6 +61,6 @@ struct Plan {
   double depth_max_before = 0, depth_max_after = 0;
 };
 
-Plan PlanRewrite(const std::vector<PlanFile>& files, const PlanOptions& options);
+UpkeepPlan PlanUpkeep(const std::vector<UpkeepFile>& files, const UpkeepOptions& options);
 
 }  // namespace grebe::layout

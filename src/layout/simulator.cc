@@ -22,10 +22,10 @@ class Table {
     for (int64_t append = 1; append <= options_.appends; ++append) {
       Append(append - 1);
       switch (options_.upkeep) {
-        case Upkeep::kPlanner: KeepByPlan(&out); break;
-        case Upkeep::kTiered: KeepTiered(); break;
-        case Upkeep::kLevelled: KeepLevelled(); break;
-        case Upkeep::kNone: break;
+        case UpkeepPolicy::kPlanner: KeepByPlan(&out); break;
+        case UpkeepPolicy::kTiered: KeepTiered(); break;
+        case UpkeepPolicy::kLevelled: KeepLevelled(); break;
+        case UpkeepPolicy::kNone: break;
       }
       if (append % options_.measure_every == 0 || append == options_.appends) {
         out.steps.push_back(Measure(append));
@@ -96,19 +96,19 @@ class Table {
     ++rewrites_;
   }
 
-  Plan MakePlan() const {
-    std::vector<PlanFile> files;
+  UpkeepPlan MakePlan() const {
+    std::vector<UpkeepFile> files;
     for (const SimulatedFile& file : files_) {
       const auto rows = static_cast<int64_t>(file.keys.size());
       files.push_back({{{file.keys.front(), file.keys.back()}}, rows, rows, 0});
     }
-    PlanOptions options;
+    UpkeepOptions options;
     options.weight_min = options_.weight_min;
-    return PlanRewrite(files, options);
+    return PlanUpkeep(files, options);
   }
 
   void KeepByPlan(Simulation* out) {
-    const Plan plan = MakePlan();
+    const UpkeepPlan plan = MakePlan();
     if (plan.groups.empty()) return;
     // A rewrite moves the files that stay, so each is known by its place in the present list.
     std::vector<int> group_of(files_.size(), -1);

@@ -22,8 +22,8 @@ enum class Arrival {
   kLate,        // as kTime, but a tenth of the rows belongs to any earlier time
 };
 
-enum class Upkeep {
-  kPlanner,     // PlanRewrite after each append
+enum class UpkeepPolicy {
+  kPlanner,     // PlanUpkeep after each append
   kTiered,      // `runs` runs of a level are merged into one of the next
   kLevelled,    // each level is one run, `runs` times as large as the level before
   kNone,
@@ -34,9 +34,9 @@ struct SimulateOptions {
   int64_t rows_per_append = 64;
   int64_t rows_per_file = 512;      // of what a rewrite writes
   Arrival arrival = Arrival::kSpread;
-  Upkeep upkeep = Upkeep::kPlanner;
+  UpkeepPolicy upkeep = UpkeepPolicy::kPlanner;
   int runs = 4;                     // of kTiered and kLevelled
-  double weight_min = PlanOptions{}.weight_min;   // of kPlanner
+  double weight_min = UpkeepOptions{}.weight_min;   // of kPlanner
   int64_t measure_every = 1;        // appends between two measures of depth
   uint64_t seed = 1;
 };
