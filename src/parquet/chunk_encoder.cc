@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <deque>
 #include <limits>
@@ -182,6 +183,26 @@ void AppendLevels(std::span<const int16_t> levels, int16_t level_max, std::strin
 bool IsView(const arrow::Array& values) {
   return values.type_id() == arrow::Type::STRING_VIEW ||
          values.type_id() == arrow::Type::BINARY_VIEW;
+}
+
+template <class ArrayType, class IsNan>
+bool AnyNan(const arrow::Array& values, IsNan is_nan) {
+  const auto& numbers = static_cast<const ArrayType&>(values);
+  return std::any_of(numbers.raw_values(), numbers.raw_values() + numbers.length(), is_nan);
+}
+
+// Bounds leave NaN out, as the format says; but readers for whom NaN is the greatest number trust
+// them all the same (DuckDB finds no NaN then). So the caller leaves such bounds out.
+bool HasNan(const arrow::Array& values) {
+  const auto is_nan = [](auto value) { return std::isnan(value); };
+  switch (values.type_id()) {
+    case arrow::Type::FLOAT: return AnyNan<arrow::FloatArray>(values, is_nan);
+    case arrow::Type::DOUBLE: return AnyNan<arrow::DoubleArray>(values, is_nan);
+    case arrow::Type::HALF_FLOAT:
+      return AnyNan<arrow::HalfFloatArray>(
+          values, [](uint16_t bits) { return (bits & 0x7fff) > 0x7c00; });
+    default: return false;
+  }
 }
 
 // Values of a dictionary array in place of indices: the chunk gets a dictionary of its own.
@@ -443,6 +464,9 @@ void ChunkEncoder::ReadStatistics(const lib::ColumnChunkMetaDataBuilder& metadat
     out_.statistics.set_null_count(levels_.count - values_written_);
   }
   if (BoundsMayBeCut(column_)) CutBounds(options_.bound_bytes_max, &out_.statistics);
+  if (values_written_ > 0 && !(out_.statistics.has_min && out_.statistics.has_max)) {
+    out_.bounded = false;
+  }
   if (column_.physical_type() == lib::Type::BYTE_ARRAY) {
     const auto sizes = read->size_statistics();
     out_.sizes.unencoded_byte_array_data_bytes =
@@ -502,6 +526,7 @@ Result<EncodedChunk> ChunkEncoder::Run(lib::ArrowWriteContext* context) {
     if (count == 0) continue;
     values_written_ += count;
     ARROW_ASSIGN_OR_RAISE(auto values, ValuesOf(rows, count));
+    if (HasNan(*values)) out_.bounded = false;
     ARROW_RETURN_NOT_OK(
         writer->WriteArrow(nullptr, nullptr, count, *values, context, /*nullable=*/false));
   }

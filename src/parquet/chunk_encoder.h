@@ -36,6 +36,7 @@ struct EncodedChunk {
   int64_t value_count = 0;                   // levels
   std::optional<ByteRange> dictionary;
   bool dictionary_fallback = false;          // some pages are not encoded by it
+  bool bounded = true;                       // the bounds are there, and hold for every reader
   struct Page {
     ByteRange bytes;
     RowRange rows;

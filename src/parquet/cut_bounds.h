@@ -24,7 +24,7 @@ bool BoundsMayBeCut(const ::parquet::ColumnDescriptor& column);
 
 // Cuts both bounds and marks what was cut as inexact. A greatest value that cannot be cut stays
 // whole, or is left out where it is longer than kBoundBytesKept.
-inline constexpr int64_t kBoundBytesKept = 4096;
+inline constexpr int64_t kBoundBytesKept = 1 << 20;
 void CutBounds(int64_t size_max, ::parquet::EncodedStatistics* statistics);
 
 }  // namespace grebe::pq

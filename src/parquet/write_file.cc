@@ -135,8 +135,10 @@ struct FileWriter::Impl {
   Result<std::vector<EncodedChunk>> Encode(const arrow::Table& rows,
                                            std::span<const int64_t> page_ends);
   Status Write(std::vector<EncodedChunk> chunks, int64_t row_count);
-  Status WriteChunk(EncodedChunk* chunk, lib::ColumnChunkMetaDataBuilder* metadata,
-                    ChunkPages* pages);
+  Status WriteChunk(EncodedChunk* chunk, ChunkPages* out);
+  void DescribeRowGroups();
+  static void DescribeChunk(const ChunkPages& out, EncodedChunk* chunk, bool bounded,
+                            lib::ColumnChunkMetaDataBuilder* column);
   Status WriteIndexes(lib::IndexKind kind, const std::vector<IndexBytes>& indexes);
   std::vector<IndexBytes> OffsetIndexes() const;
   Result<WrittenFile> Finish();
@@ -153,6 +155,8 @@ struct FileWriter::Impl {
   std::vector<IndexBytes> column_indexes;
   std::vector<IndexBytes> bloom_filters;
   FilePages pages;
+  std::vector<std::vector<EncodedChunk>> groups;   // without their bytes
+  std::vector<bool> unbounded;                     // leaves without bounds in this file
   int64_t row_count = 0;
   bool failed = false;
 };
@@ -179,6 +183,7 @@ Status FileWriter::Impl::ResolveColumns(const WriteOptions& options) {
   const auto leaves = static_cast<size_t>(descriptor->num_columns());
   plan.dictionary.assign(leaves, options.dictionary);
   plan.bloom.assign(leaves, false);
+  unbounded.assign(leaves, false);
   for (const auto& [path, policy] : options.dictionary_of) {
     ARROW_ASSIGN_OR_RAISE(const int leaf, LeafOf(*descriptor, path));
     plan.dictionary[static_cast<size_t>(leaf)] = policy;
@@ -280,11 +285,10 @@ Result<std::vector<EncodedChunk>> FileWriter::Impl::Encode(const arrow::Table& r
   return chunks;
 }
 
-Status FileWriter::Impl::WriteChunk(EncodedChunk* chunk,
-                                    lib::ColumnChunkMetaDataBuilder* column,
-                                    ChunkPages* out) {
+Status FileWriter::Impl::WriteChunk(EncodedChunk* chunk, ChunkPages* out) {
   const int64_t begin = stream.position();
   ARROW_RETURN_NOT_OK(stream.Write(chunk->bytes->data(), chunk->bytes->size()));
+  chunk->bytes.reset();
   out->info.codec = static_cast<int32_t>(plan.options.codec);
   out->info.value_count = chunk->value_count;
   out->info.page_count = static_cast<int32_t>(chunk->pages.size());
@@ -292,37 +296,61 @@ Status FileWriter::Impl::WriteChunk(EncodedChunk* chunk,
   for (const EncodedChunk::Page& page : chunk->pages) {
     out->pages.push_back({{begin + page.bytes.begin, begin + page.bytes.end}, page.rows, false});
   }
-  if (chunk->statistics.is_set()) column->SetStatistics(chunk->statistics);
-  column->SetSizeStatistics(chunk->sizes);
-  column->Finish(chunk->value_count, chunk->dictionary ? begin : 0, -1,
-                 out->pages[0].bytes.begin, chunk->bytes->size(), chunk->uncompressed_bytes,
-                 chunk->dictionary.has_value(), chunk->dictionary_fallback,
-                 chunk->dictionary_encodings, chunk->data_encodings);
-  chunk->bytes.reset();
+  chunk->pages.clear();
   return Status::OK();
 }
 
 Status FileWriter::Impl::Write(std::vector<EncodedChunk> chunks, int64_t rows) {
-  const auto group = static_cast<int32_t>(pages.row_groups.size());
-  auto* row_group = metadata->AppendRowGroup();
-  row_group->set_num_rows(rows);
-  pages.row_groups.emplace_back();
-  RowGroupPages& out = pages.row_groups.back();
+  RowGroupPages out;
   out.row_count = rows;
   out.chunks.resize(chunks.size());
-  int64_t uncompressed_bytes = 0;
   for (size_t leaf = 0; leaf < chunks.size(); ++leaf) {
-    EncodedChunk& chunk = chunks[leaf];
-    ARROW_RETURN_NOT_OK(WriteChunk(&chunk, row_group->NextColumnChunk(), &out.chunks[leaf]));
-    uncompressed_bytes += chunk.uncompressed_bytes;
-    const lib::ColumnChunkId id{group, static_cast<int32_t>(leaf)};
-    if (!chunk.column_index.empty()) column_indexes.push_back({id, std::move(chunk.column_index)});
-    if (!chunk.bloom_filter.empty()) bloom_filters.push_back({id, std::move(chunk.bloom_filter)});
+    ARROW_RETURN_NOT_OK(WriteChunk(&chunks[leaf], &out.chunks[leaf]));
+    if (!chunks[leaf].bounded) unbounded[leaf] = true;
   }
-  const bool has_ordinal = group <= std::numeric_limits<int16_t>::max();
-  row_group->Finish(uncompressed_bytes, has_ordinal ? static_cast<int16_t>(group) : -1);
+  pages.row_groups.push_back(std::move(out));
+  groups.push_back(std::move(chunks));
   row_count += rows;
   return Status::OK();
+}
+
+void FileWriter::Impl::DescribeChunk(const ChunkPages& out, EncodedChunk* chunk, bool bounded,
+                                     lib::ColumnChunkMetaDataBuilder* column) {
+  if (!bounded) chunk->statistics.ClearMinMax();
+  if (chunk->statistics.is_set()) column->SetStatistics(chunk->statistics);
+  column->SetSizeStatistics(chunk->sizes);
+  const int64_t begin = out.info.dictionary ? out.info.dictionary->begin
+                                            : out.pages[0].bytes.begin;
+  column->Finish(chunk->value_count, out.info.dictionary ? begin : 0, -1,
+                 out.pages[0].bytes.begin, out.pages.back().bytes.end - begin,
+                 chunk->uncompressed_bytes, out.info.dictionary.has_value(),
+                 chunk->dictionary_fallback, chunk->dictionary_encodings, chunk->data_encodings);
+}
+
+// Only now is it known which columns have bounds: a column that lacks them in one row group lacks
+// them in all, since a reader that takes a file's bounds from the row groups that have some
+// (DataFusion does) would pass over the rest.
+void FileWriter::Impl::DescribeRowGroups() {
+  for (size_t group = 0; group < groups.size(); ++group) {
+    auto* row_group = metadata->AppendRowGroup();
+    row_group->set_num_rows(pages.row_groups[group].row_count);
+    int64_t uncompressed_bytes = 0;
+    for (size_t leaf = 0; leaf < groups[group].size(); ++leaf) {
+      EncodedChunk& chunk = groups[group][leaf];
+      DescribeChunk(pages.row_groups[group].chunks[leaf], &chunk, !unbounded[leaf],
+                    row_group->NextColumnChunk());
+      uncompressed_bytes += chunk.uncompressed_bytes;
+      const lib::ColumnChunkId id{static_cast<int32_t>(group), static_cast<int32_t>(leaf)};
+      if (!chunk.column_index.empty() && !unbounded[leaf]) {
+        column_indexes.push_back({id, std::move(chunk.column_index)});
+      }
+      if (!chunk.bloom_filter.empty()) {
+        bloom_filters.push_back({id, std::move(chunk.bloom_filter)});
+      }
+    }
+    const bool has_ordinal = group <= std::numeric_limits<int16_t>::max();
+    row_group->Finish(uncompressed_bytes, has_ordinal ? static_cast<int16_t>(group) : -1);
+  }
 }
 
 std::vector<IndexBytes> FileWriter::Impl::OffsetIndexes() const {
@@ -359,6 +387,7 @@ Status FileWriter::Impl::WriteIndexes(lib::IndexKind kind,
 }
 
 Result<WrittenFile> FileWriter::Impl::Finish() {
+  DescribeRowGroups();
   ARROW_RETURN_NOT_OK(WriteIndexes(lib::IndexKind::kBloomFilter, bloom_filters));
   ARROW_RETURN_NOT_OK(WriteIndexes(lib::IndexKind::kColumnIndex, column_indexes));
   ARROW_RETURN_NOT_OK(WriteIndexes(lib::IndexKind::kOffsetIndex, OffsetIndexes()));

@@ -55,4 +55,13 @@ MUTANTS = [
          find="arrow::SliceBuffer(*bytes, part.offset_bytes, part.size_bytes)",
          put="arrow::SliceBuffer(*bytes, 0, part.size_bytes)",
          why="the page before instead of the page"),
+    dict(name="greatest_bound_too_low", test="write_file_test", file="src/parquet/cut_bounds.cc",
+         find="return NextText(WholeCharacters(value, size));",
+         put="return std::string(WholeCharacters(value, size));",
+         why="a file with the greatest long string is passed over"),
+    dict(name="slots_of_nulls_written", test="write_file_test",
+         file="src/parquet/chunk_encoder.cc",
+         find="if (slots == count) return values;",
+         put="if (slots >= count) return values->Slice(0, count);",
+         why="values move to the rows of nulls"),
 ]
