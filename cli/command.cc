@@ -1,9 +1,6 @@
 #include "cli/command.h"
 
-#include <arrow/buffer.h>
 #include <arrow/io/file.h>
-#include <arrow/io/memory.h>
-#include <arrow/io/stdio.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -42,39 +39,62 @@ int CodeOf(ErrorKind kind) {
   return kInternalError;
 }
 
-arrow::Status WriteFile(const std::string& path, const arrow::Buffer& bytes) {
+using WriteFunction = std::function<arrow::Status(arrow::io::OutputStream*)>;
+
+// stdout, with its errors told (Arrow's own stream of it hides them).
+class Stdout final : public arrow::io::OutputStream {
+ public:
+  arrow::Status Close() override { return Flush(); }
+  bool closed() const override { return false; }
+  arrow::Result<int64_t> Tell() const override { return position_; }
+  arrow::Status Write(const void* data, int64_t size) override {
+    const auto bytes = static_cast<size_t>(size);
+    if (std::fwrite(data, 1, bytes, stdout) != bytes) return Failed();
+    position_ += size;
+    return arrow::Status::OK();
+  }
+  arrow::Status Flush() override {
+    return std::fflush(stdout) == 0 ? arrow::Status::OK() : Failed();
+  }
+
+ private:
+  static arrow::Status Failed() { return arrow::Status::IOError("could not write to stdout"); }
+  int64_t position_ = 0;
+};
+
+arrow::Status WriteFile(const std::string& path, const WriteFunction& write) {
   ARROW_ASSIGN_OR_RAISE(auto file, arrow::io::FileOutputStream::Open(path));
-  ARROW_RETURN_NOT_OK(file->Write(bytes.data(), bytes.size()));
+  ARROW_RETURN_NOT_OK(write(file.get()));
   return file->Close();
 }
 
-arrow::Status WriteBytes(const Common& common, const arrow::Buffer& bytes) {
+}  // namespace
+
+arrow::Status WriteOutput(const Common& common, const WriteFunction& write) {
   if (common.output_path.empty()) {
-    std::fwrite(bytes.data(), 1, static_cast<size_t>(bytes.size()), stdout);
-    if (std::fflush(stdout) != 0) return arrow::Status::IOError("could not write to stdout");
-    return arrow::Status::OK();
+    Stdout out;
+    ARROW_RETURN_NOT_OK(write(&out));
+    return out.Flush();
   }
   // A link stays a link, and a device or pipe is written to, never replaced by a file.
   std::error_code ignored;
   const auto target = std::filesystem::weakly_canonical(common.output_path, ignored);
   const std::string path = target.empty() ? common.output_path : target.string();
   if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) {
-    return WriteFile(path, bytes);
+    return WriteFile(path, write);
   }
   const std::string temporary = path + ".tmp" + std::to_string(getpid());
-  const auto write = [&]() -> arrow::Status {
-    ARROW_RETURN_NOT_OK(WriteFile(temporary, bytes));
+  const auto write_and_rename = [&]() -> arrow::Status {
+    ARROW_RETURN_NOT_OK(WriteFile(temporary, write));
     if (std::rename(temporary.c_str(), path.c_str()) != 0) {
       return arrow::Status::IOError("could not rename path=", path);
     }
     return arrow::Status::OK();
   };
-  const arrow::Status status = write();
+  const arrow::Status status = write_and_rename();
   if (!status.ok()) std::remove(temporary.c_str());
   return status;
 }
-
-}  // namespace
 
 StopToken& Interrupt() {
   static StopToken token;
@@ -155,14 +175,14 @@ arrow::Result<RowFormat> ChooseFormat(const Common& common) {
 
 arrow::Status WriteOutput(const Common& common, const arrow::RecordBatch& rows) {
   ARROW_ASSIGN_OR_RAISE(const RowFormat format, ChooseFormat(common));
-  ARROW_ASSIGN_OR_RAISE(auto sink, arrow::io::BufferOutputStream::Create());
-  ARROW_RETURN_NOT_OK(WriteRows(rows, format, sink.get()));
-  ARROW_ASSIGN_OR_RAISE(auto bytes, sink->Finish());
-  return WriteBytes(common, *bytes);
+  return WriteOutput(common, [&](arrow::io::OutputStream* sink) {
+    return WriteRows(rows, format, sink);
+  });
 }
 
 arrow::Status WriteOutput(const Common& common, const std::string& text) {
-  return WriteBytes(common, arrow::Buffer(text));
+  return WriteOutput(common,
+                     [&](arrow::io::OutputStream* sink) { return sink->Write(text); });
 }
 
 arrow::Result<std::string> ReadInput(const std::string& path) {

@@ -57,6 +57,9 @@ arrow::Result<RowFormat> ChooseFormat(const Common& common);
 // Writes rows or text to stdout or -o FILE. A file appears whole or not at all.
 arrow::Status WriteOutput(const Common& common, const arrow::RecordBatch& rows);
 arrow::Status WriteOutput(const Common& common, const std::string& text);
+// The same for whatever the function writes, piece by piece.
+arrow::Status WriteOutput(const Common& common,
+                          const std::function<arrow::Status(arrow::io::OutputStream*)>& write);
 
 // The whole of a file, or of stdin for "-".
 arrow::Result<std::string> ReadInput(const std::string& path);
@@ -66,6 +69,7 @@ int ReportError(const arrow::Status& status, bool json);
 
 void AddIndexCommands(CLI::App* app, Common* common);
 void AddGetCommands(CLI::App* app, Common* common);
+void AddScanCommand(CLI::App* app, Common* common);
 void AddBenchCommands(CLI::App* app, Common* common);
 void AddInspectCommand(CLI::App* app, Common* common);
 void AddCompletionCommand(CLI::App* app, Common* common);

@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
   Common common;
   AddIndexCommands(&app, &common);
   AddGetCommands(&app, &common);
+  AddScanCommand(&app, &common);
   AddInspectCommand(&app, &common);
   AddBenchCommands(&app, &common);
   AddCompletionCommand(&app, &common);

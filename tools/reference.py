@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
 # Structs that a caller fills in, in the order of the page.
 STRUCTS = ("IndexRef", "ConnectOptions", "CreateOptions", "BuildOptions", "VerifyOptions",
-           "OpenOptions", "CacheOptions", "GetOptions")
+           "OpenOptions", "CacheOptions", "GetOptions", "ScanOptions")
 
 
 def comment_text(lines):

@@ -8,6 +8,7 @@
 #include "engine/table_context.h"
 #include "grebe/index.h"
 #include "grebe/lookup.h"
+#include "grebe/scan.h"
 
 namespace grebe::engine {
 
@@ -19,5 +20,6 @@ Result<BuildSummary> CompactIndexAt(const TableContext& context, const std::stri
                                     const BuildOptions& options, bool all);
 Result<std::shared_ptr<Index>> OpenIndexAt(const TableContext& context, const std::string& name,
                                            const OpenOptions& options);
+Result<std::unique_ptr<Scan>> OpenScanAt(const TableContext& context, const ScanOptions& options);
 
 }  // namespace grebe::engine

@@ -50,58 +50,105 @@ std::string Fit(std::string text) {
   return text.substr(0, end) + "...";
 }
 
-Status WriteTextTable(const arrow::RecordBatch& rows, arrow::io::OutputStream* sink) {
-  std::vector<std::vector<std::string>> cells(1);
-  for (const auto& field : rows.schema()->fields()) cells[0].push_back(Fit(field->name()));
-  for (int64_t row = 0; row < rows.num_rows(); ++row) {
-    auto& line = cells.emplace_back();
-    for (int i = 0; i < rows.num_columns(); ++i) {
-      std::string cell;
-      ARROW_RETURN_NOT_OK(AppendCell(*rows.column(i), row, &cell));
-      line.push_back(Fit(std::move(cell)));
-    }
-  }
-  std::vector<size_t> widths(rows.num_columns(), 0);
-  for (const auto& line : cells) {
-    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], DisplayWidth(line[i]));
-  }
-  std::string text;
-  for (size_t l = 0; l < cells.size(); ++l) {
-    for (size_t i = 0; i < cells[l].size(); ++i) {
-      text += cells[l][i];
-      if (i + 1 < cells[l].size()) text.append(widths[i] - DisplayWidth(cells[l][i]) + 2, ' ');
-    }
-    text += '\n';
-    if (l > 0) continue;
-    for (size_t i = 0; i < widths.size(); ++i) {
-      text.append(widths[i], '-');
-      if (i + 1 < widths.size()) text += "  ";
-    }
-    text += '\n';
-  }
-  return sink->Write(text);
-}
+class TextTableWriter final : public RowWriter {
+ public:
+  TextTableWriter(std::shared_ptr<arrow::Schema> schema, arrow::io::OutputStream* sink)
+      : schema_(std::move(schema)), sink_(sink) {}
 
-Status WriteJson(const arrow::RecordBatch& rows, bool lines, arrow::io::OutputStream* sink) {
-  std::string text = lines ? "" : "[";
-  for (int64_t row = 0; row < rows.num_rows(); ++row) {
-    if (!lines) text += row == 0 ? "\n" : ",\n";
-    text += '{';
-    for (int i = 0; i < rows.num_columns(); ++i) {
-      if (i > 0) text += ',';
-      engine::AppendJsonString(rows.column_name(i), &text);
-      text += ':';
-      ARROW_RETURN_NOT_OK(AppendJson(*rows.column(i), row, &text));
+  Status Write(const arrow::RecordBatch& rows) override {
+    std::vector<Line> cells;
+    for (int64_t row = 0; row < rows.num_rows(); ++row) {
+      Line& line = cells.emplace_back();
+      for (int i = 0; i < rows.num_columns(); ++i) {
+        std::string cell;
+        ARROW_RETURN_NOT_OK(AppendCell(*rows.column(i), row, &cell));
+        line.push_back(Fit(std::move(cell)));
+      }
     }
-    text += lines ? "}\n" : "}";
-    if (text.size() > (1 << 20)) {
-      ARROW_RETURN_NOT_OK(sink->Write(text));
-      text.clear();
-    }
+    std::string text;
+    if (widths_.empty()) AppendHead(cells, &text);
+    for (const Line& line : cells) AppendLine(line, &text);
+    return sink_->Write(text);
   }
-  if (!lines) text += "\n]\n";
-  return sink->Write(text);
-}
+
+  Status Finish() override {
+    if (!widths_.empty() || schema_->num_fields() == 0) return Status::OK();
+    std::string text;
+    AppendHead({}, &text);
+    return sink_->Write(text);
+  }
+
+ private:
+  using Line = std::vector<std::string>;
+
+  void AppendHead(const std::vector<Line>& cells, std::string* text) {
+    Line names;
+    for (const auto& field : schema_->fields()) names.push_back(Fit(field->name()));
+    widths_.assign(names.size(), 0);
+    const auto widen = [&](const Line& line) {
+      for (size_t i = 0; i < line.size(); ++i) {
+        widths_[i] = std::max(widths_[i], DisplayWidth(line[i]));
+      }
+    };
+    widen(names);
+    for (const Line& line : cells) widen(line);
+    AppendLine(names, text);
+    for (size_t i = 0; i < widths_.size(); ++i) {
+      text->append(widths_[i], '-');
+      if (i + 1 < widths_.size()) *text += "  ";
+    }
+    *text += '\n';
+  }
+
+  void AppendLine(const Line& line, std::string* text) const {
+    for (size_t i = 0; i < line.size(); ++i) {
+      *text += line[i];
+      const size_t width = DisplayWidth(line[i]);
+      if (i + 1 < line.size()) text->append(std::max(widths_[i], width) - width + 2, ' ');
+    }
+    *text += '\n';
+  }
+
+  const std::shared_ptr<arrow::Schema> schema_;
+  arrow::io::OutputStream* sink_;
+  std::vector<size_t> widths_;   // empty: no head yet
+};
+
+class JsonWriter final : public RowWriter {
+ public:
+  JsonWriter(bool lines, arrow::io::OutputStream* sink) : lines_(lines), sink_(sink) {}
+
+  Status Write(const arrow::RecordBatch& rows) override {
+    std::string text;
+    for (int64_t row = 0; row < rows.num_rows(); ++row) {
+      if (!lines_) text += any_ ? ",\n" : "[\n";
+      any_ = true;
+      text += '{';
+      for (int i = 0; i < rows.num_columns(); ++i) {
+        if (i > 0) text += ',';
+        engine::AppendJsonString(rows.column_name(i), &text);
+        text += ':';
+        ARROW_RETURN_NOT_OK(AppendJson(*rows.column(i), row, &text));
+      }
+      text += lines_ ? "}\n" : "}";
+      if (text.size() > (1 << 20)) {
+        ARROW_RETURN_NOT_OK(sink_->Write(text));
+        text.clear();
+      }
+    }
+    return sink_->Write(text);
+  }
+
+  Status Finish() override {
+    if (lines_) return Status::OK();
+    return sink_->Write(any_ ? "\n]\n" : "[\n]\n");
+  }
+
+ private:
+  const bool lines_;
+  arrow::io::OutputStream* sink_;
+  bool any_ = false;
+};
 
 // RFC 4180; null is an empty field, an empty string is "".
 Status AppendCsvField(const arrow::Array& array, int64_t row, std::string* out) {
@@ -121,31 +168,60 @@ Status AppendCsvField(const arrow::Array& array, int64_t row, std::string* out) 
   return Status::OK();
 }
 
-Status WriteCsv(const arrow::RecordBatch& rows, arrow::io::OutputStream* sink) {
-  std::string text;
-  arrow::StringBuilder names;
-  ARROW_RETURN_NOT_OK(names.AppendValues(rows.schema()->field_names()));
-  ARROW_ASSIGN_OR_RAISE(auto header, names.Finish());
-  for (int i = 0; i < rows.num_columns(); ++i) {
-    if (i > 0) text += ',';
-    ARROW_RETURN_NOT_OK(AppendCsvField(*header, i, &text));
-  }
-  text += '\n';
-  for (int64_t row = 0; row < rows.num_rows(); ++row) {
-    for (int i = 0; i < rows.num_columns(); ++i) {
-      if (i > 0) text += ',';
-      ARROW_RETURN_NOT_OK(AppendCsvField(*rows.column(i), row, &text));
-    }
-    text += '\n';
-  }
-  return sink->Write(text);
-}
+class CsvWriter final : public RowWriter {
+ public:
+  explicit CsvWriter(arrow::io::OutputStream* sink) : sink_(sink) {}
 
-Status WriteArrow(const arrow::RecordBatch& rows, arrow::io::OutputStream* sink) {
-  ARROW_ASSIGN_OR_RAISE(auto writer, arrow::ipc::MakeStreamWriter(sink, rows.schema()));
-  ARROW_RETURN_NOT_OK(writer->WriteRecordBatch(rows));
-  return writer->Close();
-}
+  Status WriteHead(const arrow::Schema& schema) {
+    std::string text;
+    arrow::StringBuilder names;
+    ARROW_RETURN_NOT_OK(names.AppendValues(schema.field_names()));
+    ARROW_ASSIGN_OR_RAISE(auto header, names.Finish());
+    for (int i = 0; i < schema.num_fields(); ++i) {
+      if (i > 0) text += ',';
+      ARROW_RETURN_NOT_OK(AppendCsvField(*header, i, &text));
+    }
+    return sink_->Write(text + '\n');
+  }
+
+  Status Write(const arrow::RecordBatch& rows) override {
+    std::string text;
+    for (int64_t row = 0; row < rows.num_rows(); ++row) {
+      for (int i = 0; i < rows.num_columns(); ++i) {
+        if (i > 0) text += ',';
+        ARROW_RETURN_NOT_OK(AppendCsvField(*rows.column(i), row, &text));
+      }
+      text += '\n';
+    }
+    return sink_->Write(text);
+  }
+
+  Status Finish() override { return Status::OK(); }
+
+ private:
+  arrow::io::OutputStream* sink_;
+};
+
+class ArrowWriter final : public RowWriter {
+ public:
+  explicit ArrowWriter(std::shared_ptr<arrow::ipc::RecordBatchWriter> writer)
+      : writer_(std::move(writer)) {}
+  Status Write(const arrow::RecordBatch& rows) override { return writer_->WriteRecordBatch(rows); }
+  Status Finish() override { return writer_->Close(); }
+
+ private:
+  const std::shared_ptr<arrow::ipc::RecordBatchWriter> writer_;
+};
+
+class ParquetWriter final : public RowWriter {
+ public:
+  explicit ParquetWriter(std::unique_ptr<pq::TableWriter> writer) : writer_(std::move(writer)) {}
+  Status Write(const arrow::RecordBatch& rows) override { return writer_->Write(rows); }
+  Status Finish() override { return writer_->Finish(); }
+
+ private:
+  const std::unique_ptr<pq::TableWriter> writer_;
+};
 
 }  // namespace
 
@@ -159,16 +235,35 @@ Result<RowFormat> ParseRowFormat(std::string_view name) {
   return InvalidArgument("not a format (table, json, jsonl, csv, arrow, parquet)", "format", name);
 }
 
-Status WriteRows(const arrow::RecordBatch& rows, RowFormat format, arrow::io::OutputStream* sink) {
+Result<std::unique_ptr<RowWriter>> RowWriter::Make(const std::shared_ptr<arrow::Schema>& schema,
+                                                   RowFormat format,
+                                                   arrow::io::OutputStream* sink) {
   switch (format) {
-    case RowFormat::kTable: return WriteTextTable(rows, sink);
-    case RowFormat::kJson: return WriteJson(rows, false, sink);
-    case RowFormat::kJsonLines: return WriteJson(rows, true, sink);
-    case RowFormat::kCsv: return WriteCsv(rows, sink);
-    case RowFormat::kArrow: return WriteArrow(rows, sink);
-    case RowFormat::kParquet: return pq::WriteTable(rows, sink);
+    case RowFormat::kTable: return std::make_unique<TextTableWriter>(schema, sink);
+    case RowFormat::kJson:
+    case RowFormat::kJsonLines:
+      return std::make_unique<JsonWriter>(format == RowFormat::kJsonLines, sink);
+    case RowFormat::kCsv: {
+      auto writer = std::make_unique<CsvWriter>(sink);
+      ARROW_RETURN_NOT_OK(writer->WriteHead(*schema));
+      return writer;
+    }
+    case RowFormat::kArrow: {
+      ARROW_ASSIGN_OR_RAISE(auto writer, arrow::ipc::MakeStreamWriter(sink, schema));
+      return std::make_unique<ArrowWriter>(std::move(writer));
+    }
+    case RowFormat::kParquet: {
+      ARROW_ASSIGN_OR_RAISE(auto writer, pq::TableWriter::Open(schema, sink));
+      return std::make_unique<ParquetWriter>(std::move(writer));
+    }
   }
   return Internal("unknown row format");
+}
+
+Status WriteRows(const arrow::RecordBatch& rows, RowFormat format, arrow::io::OutputStream* sink) {
+  ARROW_ASSIGN_OR_RAISE(auto writer, RowWriter::Make(rows.schema(), format, sink));
+  ARROW_RETURN_NOT_OK(writer->Write(rows));
+  return writer->Finish();
 }
 
 }  // namespace grebe

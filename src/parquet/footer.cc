@@ -302,8 +302,11 @@ int64_t Footer::row_group_row_count(int row_group) const {
   return impl_->row_counts[static_cast<size_t>(row_group)];
 }
 const std::string& Footer::created_by() const { return impl_->created_by; }
-int64_t Footer::chunk_size_bytes(int row_group, int leaf) const {
-  return impl_->chunk(row_group, leaf).bytes.size_bytes();
+ByteRange Footer::chunk_range(int row_group, int leaf) const {
+  return impl_->chunk(row_group, leaf).bytes;
+}
+std::optional<ByteRange> Footer::offset_index_range(int row_group, int leaf) const {
+  return impl_->chunk(row_group, leaf).offset_index;
 }
 
 std::optional<std::string> Footer::key_value(const std::string& key) const {

@@ -45,8 +45,9 @@ class Footer {
   int row_group_count() const;
   int64_t row_group_row_count(int row_group) const;
   const std::string& created_by() const;
-  // The bytes that the chunk's pages take, dictionary among them.
-  int64_t chunk_size_bytes(int row_group, int leaf) const;
+  // Where the chunk's pages lie, dictionary among them; and its OffsetIndex, if it has one.
+  ByteRange chunk_range(int row_group, int leaf) const;
+  std::optional<ByteRange> offset_index_range(int row_group, int leaf) const;
   // A value of the file's key-value metadata; nullopt: no such key.
   std::optional<std::string> key_value(const std::string& key) const;
 

@@ -89,7 +89,7 @@ FileStats StatsOf(const pq::Footer& footer) {
     out.rows = footer.row_group_row_count(group);
     for (int leaf = 0; leaf < footer.schema()->leaf_count(); ++leaf) {
       out.leaves.push_back(
-          {footer.chunk_size_bytes(group, leaf), pq::ChunkBounds(footer, group, leaf)});
+          {footer.chunk_range(group, leaf).size_bytes(), pq::ChunkBounds(footer, group, leaf)});
     }
   }
   JoinRowGroups(&stats);
@@ -152,8 +152,8 @@ std::string PackStats(const pq::Footer& footer) {
   for (int group = 0; group < footer.row_group_count(); ++group) {
     PutVarint(&out, static_cast<uint64_t>(footer.row_group_row_count(group)));
     for (int leaf = 0; leaf < footer.schema()->leaf_count(); ++leaf) {
-      PutChunk(footer.chunk_size_bytes(group, leaf), pq::ReadChunkBounds(footer, group, leaf),
-               &out);
+      PutChunk(footer.chunk_range(group, leaf).size_bytes(),
+               pq::ReadChunkBounds(footer, group, leaf), &out);
     }
   }
   return out;

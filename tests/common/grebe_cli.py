@@ -122,3 +122,27 @@ def count(table, conditions, root, name="i", nulls=(), keys_text=None, **limits)
         keys.flush()
         rows = read_stream(run(args + ["--keys-from", keys.name], **limits))
     return rows["count"].to_pylist()
+
+
+def scan(table, where=None, columns=None, limit=None, offset=None, extra=(), **limits):
+    """The rows a predicate wants."""
+    args = ["scan", table, "--format", "arrow", "--json-errors", *extra]
+    if where is not None:
+        args += ["--where", where]
+    if columns is not None:
+        args += ["--columns", quoted(columns)]
+    if limit is not None:
+        args += ["--limit", limit]
+    if offset is not None:
+        args += ["--offset", offset]
+    return read_stream(run(args, **limits))
+
+
+def explain_scan(table, where=None, columns=None, extra=(), **limits):
+    """What a scan read."""
+    args = ["scan", table, "--explain", "--format", "json", "--json-errors", *extra]
+    if where is not None:
+        args += ["--where", where]
+    if columns is not None:
+        args += ["--columns", quoted(columns)]
+    return json.loads(run(args, **limits))
