@@ -4,7 +4,7 @@ namespace grebe::pq {
 
 WritePreset AnalyticsPreset() {
   WritePreset preset;
-  preset.row_group_rows = 1 << 20;
+  preset.row_group_rows = 1 << 17;
   return preset;
 }
 
@@ -12,9 +12,8 @@ WritePreset ServingPreset() {
   WritePreset preset;
   preset.row_group_rows = 4096;
   preset.aligned_pages = true;
-  preset.options.page_rows_max = 256;
+  preset.options.page_rows_max = 512;
   preset.options.page_bytes_max = 32 << 10;
-  preset.options.codec_level = 3;
   preset.options.dictionary_bytes_max = 4 << 10;
   preset.options.dictionary_distinct_share_max = 0.05;
   return preset;

@@ -81,6 +81,8 @@ class Predicate:
             self.form = "compare"
         count = {"compare": 1, "between": 2, "in": 3}.get(self.form, 0)
         self.values = [draw() for _ in range(count)]
+        if column.literal == "real" and rng.random() < 0.3:
+            self.form, self.operator, self.values = "compare", "=", [rng.choice([0.0, -0.0])]
         if self.form == "between":
             self.values.sort(key=tables.sort_key)
 

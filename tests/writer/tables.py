@@ -171,6 +171,9 @@ def make(rng, rows):
         values = [rng.choice(pool) if pool else column.make(rng) for _ in range(rows)]
         if column in flat and column.name != "nothing" and rng.random() < 0.5:
             values.sort(key=sort_key, reverse=rng.random() < 0.2)
+        if column.literal == "real" and rng.random() < 0.7:   # zeros of one sign only
+            zero = rng.choice([0.0, -0.0])
+            values = [zero if value == 0 else value for value in values]
         values = [None if rng.random() < nulls else value for value in values]
         data[column.name] = array_of(column, values)
     return pa.table(data), columns

@@ -1,6 +1,6 @@
 // Writes an Arrow IPC file as Parquet through FileWriter, for the tests and benchmarks in Python.
 //
-//   write_file_tool IN.arrow OUT.parquet OPTIONS-AS-JSON
+//   write_file_tool IN.arrow OUT.parquet OPTIONS-AS-JSON|@FILE
 //
 // Options: row_group_rows, aligned, boundaries (rows of the table), preset, codec, codec_level,
 // page_bytes_max, page_rows_max, dictionary (off, on, auto), dictionary_bytes_max,
@@ -156,7 +156,10 @@ int main(int argc, char** argv) {
     std::fputs("write_file_tool IN.arrow OUT.parquet OPTIONS-AS-JSON\n", stderr);
     return 2;
   }
-  const Status status = Run(argv[1], argv[2], Parse(json::parse(argv[3])));
+  const std::string options = argv[3];
+  std::ifstream file(options.starts_with('@') ? options.substr(1) : "");
+  const json parsed = file.is_open() ? json::parse(file) : json::parse(options);
+  const Status status = Run(argv[1], argv[2], Parse(parsed));
   if (!status.ok()) std::fputs((status.ToString() + "\n").c_str(), stderr);
   return status.ok() ? 0 : 1;
 }
