@@ -504,8 +504,10 @@ Result<EncodedChunk> ChunkEncoder::Run(lib::ArrowWriteContext* context) {
   const auto properties = Properties(ends);
   const auto metadata = lib::ColumnChunkMetaDataBuilder::Make(properties, &values_column_);
   const auto column_index = lib::ColumnIndexBuilder::Make(&column_);
+  // Compressed values seldom take more than half; growing a stream copies it.
+  const int64_t bytes_expected = 4096 + sizes_.BytesOf(0, leaf_->length()) / 2;
   ARROW_ASSIGN_OR_RAISE(auto stream,
-                        arrow::io::BufferOutputStream::Create(4096, settings_.pool));
+                        arrow::io::BufferOutputStream::Create(bytes_expected, settings_.pool));
   auto pages = lib::PageWriter::Open(
       stream, LibraryCodec(options_.codec), metadata.get(), -1, -1, settings_.pool,
       /*buffered_row_group=*/false, nullptr, nullptr, /*page_write_checksum_enabled=*/true,
