@@ -72,6 +72,7 @@ void AddGetCommands(CLI::App* app, Common* common);
 void AddScanCommand(CLI::App* app, Common* common);
 void AddBenchCommands(CLI::App* app, Common* common);
 void AddInspectCommand(CLI::App* app, Common* common);
+void AddLayoutCommands(CLI::App* app, Common* common);
 void AddCompletionCommand(CLI::App* app, Common* common);
 
 }  // namespace grebe::cli

@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   AddScanCommand(&app, &common);
   AddInspectCommand(&app, &common);
   AddBenchCommands(&app, &common);
+  AddLayoutCommands(&app, &common);
   AddCompletionCommand(&app, &common);
 
   InstallInterruptHandler();

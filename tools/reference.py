@@ -16,7 +16,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
 # Structs that a caller fills in, in the order of the page.
 STRUCTS = ("IndexRef", "ConnectOptions", "CreateOptions", "BuildOptions", "VerifyOptions",
-           "OpenOptions", "CacheOptions", "GetOptions", "ScanOptions")
+           "OpenOptions", "CacheOptions", "GetOptions", "ScanOptions", "LayoutTable",
+           "LayoutReportOptions")
 
 
 def comment_text(lines):

@@ -1,0 +1,92 @@
+// grebe layout report
+#include "cli/layout_command.h"
+#include "grebe/layout.h"
+
+namespace grebe::cli {
+namespace {
+
+// They live as long as the app.
+struct ReportFlags {
+  LayoutTable table;
+  LayoutReportOptions options;
+  std::string columns, queries, html, compare;
+  bool no_pages = false;
+};
+
+LayoutTable TableOf(const Common& common, LayoutTable table) {
+  table.table_uri = common.ref.table_uri;
+  table.connect = common.ref.connect;
+  table.stop = &Interrupt();
+  return table;
+}
+
+void AddTextOrJson(CLI::App* command, Common* common) {
+  command->add_option("--format", common->format,
+                      "table or json (default: table on a terminal, else json)")
+      ->check(CLI::IsMember({"table", "json"}));
+  command->add_option("-o,--output", common->output_path, "File to write (default: stdout)");
+}
+
+template <class Answer>
+arrow::Status WriteAnswer(const Common& common, const Answer& answer) {
+  ARROW_ASSIGN_OR_RAISE(const RowFormat format, ChooseFormat(common));
+  return WriteOutput(common, format == RowFormat::kTable ? answer.ToText() : answer.ToJson());
+}
+
+arrow::Status RunReport(const Common& common, const ReportFlags& flags) {
+  LayoutReportOptions options = flags.options;
+  options.columns = SplitColumns(flags.columns);
+  options.pages = !flags.no_pages;
+  if (!flags.queries.empty()) {
+    ARROW_ASSIGN_OR_RAISE(options.queries, ReadInput(flags.queries));
+  }
+  LayoutTable table = TableOf(common, flags.table);
+  ARROW_ASSIGN_OR_RAISE(const LayoutReport report, ReportLayout(table, options));
+  if (flags.html.empty()) {
+    if (!flags.compare.empty()) return arrow::Status::Invalid("--compare needs --html");
+    return WriteAnswer(common, report);
+  }
+  std::string page;
+  if (flags.compare.empty()) {
+    page = LayoutReportHtml(report, nullptr);
+  } else {
+    table.table_uri = flags.compare;
+    // The same columns for both, even where they were chosen by what was found.
+    if (options.columns.empty()) {
+      for (const std::string& column : {report.x_column, report.y_column}) {
+        if (!column.empty()) options.columns.push_back(column);
+      }
+    }
+    ARROW_ASSIGN_OR_RAISE(const LayoutReport after, ReportLayout(table, options));
+    page = LayoutReportHtml(report, &after);
+  }
+  Common html = common;
+  html.output_path = flags.html;
+  ARROW_RETURN_NOT_OK(WriteOutput(html, page));
+  return WriteAnswer(common, report);
+}
+
+}  // namespace
+
+void AddLayoutReportCommands(CLI::App* layout, Common* common) {
+  static ReportFlags flags;
+  CLI::App* report = layout->add_subcommand(
+      "report", "How deep a table's files lie, and what queries read of it");
+  AddLayoutTableOptions(report, common);
+  report->add_option("--columns", flags.columns,
+                     "Columns to measure, as in a,b.c (default: those of the queries, or all)");
+  report->add_option("--queries", flags.queries,
+                     "Query log (-: stdin): one predicate a line, with a count before or after it");
+  report->add_option("--sample", flags.options.sample_rows,
+                     "Estimate the rows that queries want from about so many (default: count)")
+      ->check(CLI::NonNegativeNumber);
+  report->add_flag("--no-pages", flags.no_pages, "Do not read page indexes");
+  report->add_option("--html", flags.html, "Write a page with pictures to this file");
+  report->add_option("--compare", flags.compare, "With --html: another table, shown as after");
+  report->add_flag("--skip-bad-files", flags.table.skip_bad_files,
+                   "Leave out files that cannot be read, and say which");
+  AddTextOrJson(report, common);
+  OnCommand(report, common, [=] { return RunReport(*common, flags); });
+}
+
+}  // namespace grebe::cli

@@ -1,0 +1,108 @@
+// Measuring how a table's rows lie.
+//
+// A query reads a file when the file's least and greatest values leave it possible that a wanted
+// row is inside. So what counts is how much the files' ranges cover each other: their depth, the
+// most files that share one value (docs/concepts/depth.md). Nothing here changes a table; the
+// rewriting is in rewrite.h.
+//
+// Cost: a report reads footers and page indexes; counting the rows that logged queries want reads
+// the queries' columns too, once.
+// Errors of all calls: InvalidArgument (a column, a predicate, an option), NotFound, Corrupt,
+// Unsupported, Transient, Permission, LimitExceeded, Cancelled. Threads: safe.
+#pragma once
+
+#include <arrow/result.h>
+#include <arrow/scalar.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "grebe/connect.h"
+#include "grebe/index.h"
+#include "grebe/stop.h"
+
+namespace grebe {
+
+struct LayoutTable {
+  std::string table_uri;
+  ConnectOptions connect;
+  // Leave out files that cannot be read instead of failing; they are listed in the answer.
+  bool skip_bad_files = false;
+  const StopToken* stop = nullptr;
+};
+
+struct LayoutReportOptions {
+  // Dotted paths of columns that are not in lists, or partition columns. Default: those of the
+  // queries, or every column that has an order. The first two make the picture; up to four are
+  // measured jointly.
+  std::vector<std::string> columns;
+  // A query log: one predicate a line, as `grebe scan --where` takes it, with a count before it or,
+  // after '#' or a tab, behind it.
+  std::string queries;
+  bool pages = true;                // false: page indexes are not read
+  int64_t sample_rows = 0;          // 0: count wanted rows exactly; else estimate from so many
+};
+
+// Files, row groups or pages by their ranges.
+struct DepthFigures {
+  int64_t pieces = 0;               // that hold a value
+  int64_t without_values = 0;       // only nulls: in none of the other figures
+  int64_t unknown = 0;              // of pieces: a bound is missing, so taken to cover everything
+  int64_t constant = 0;             // of pieces: one value
+  double average_depth = 0, average_overlaps = 0;
+  int64_t max_depth = 0;
+  std::map<int64_t, int64_t> histogram;   // depth -> pieces
+  bool counted = true;              // false: too many overlap to be counted jointly
+};
+
+struct ColumnDepth {
+  std::vector<std::string> columns;   // one, or several measured jointly
+  DepthFigures files, row_groups, pages;
+  std::vector<std::string> files_without_bounds;
+  // Text and binary whose bounds may be shortened: they still hold, but cover more than they must.
+  std::vector<std::string> files_with_shortened_bounds;
+};
+
+// Pieces read, of how many, and the fewest that could hold the wanted rows; and their bytes.
+struct LayoutReads {
+  int64_t total = 0, read = 0, fewest = 0;
+  int64_t bytes_total = 0, bytes_read = 0, bytes_fewest = 0;
+};
+
+struct LayoutQuery {
+  std::string predicate;
+  double weight = 1;                // how often it was asked
+  int64_t rows = 0;                 // that it wants
+  bool estimated = false;
+  LayoutReads files, row_groups, pages;
+};
+
+// A file's range in the first two columns; null where it is not known or there is no value.
+struct LayoutBox {
+  std::string file;
+  int64_t rows = 0, bytes = 0;
+  std::shared_ptr<arrow::Scalar> x_min, x_max, y_min, y_max;
+};
+
+struct LayoutReport {
+  std::string table;
+  int64_t files = 0, row_groups = 0, rows = 0, bytes = 0;
+  std::vector<ColumnDepth> columns;   // each by itself, then jointly
+  std::vector<LayoutQuery> queries;
+  std::string x_column, y_column;     // of the boxes; y empty when there is one column
+  std::vector<LayoutBox> boxes;       // in file order
+  std::vector<SkippedFile> skipped;
+  std::string ToJson() const;
+  std::string ToText() const;
+};
+
+arrow::Result<LayoutReport> ReportLayout(const LayoutTable& table,
+                                         const LayoutReportOptions& options);
+
+// One HTML page without any outside resource; `after` (may be null): another table to compare with.
+std::string LayoutReportHtml(const LayoutReport& report, const LayoutReport* after);
+
+}  // namespace grebe
