@@ -255,8 +255,9 @@ std::vector<bool> Choose(const Field& field, double weight_min) {
 // put it just above.
 std::vector<bool> ChooseAndBegin(const Field& field, double weight_min) {
   constexpr double kBeginAbove = 1.15;
-  std::vector<bool> chosen = Choose(field, weight_min);
   const std::vector<bool> begun = Choose(field, weight_min * kBeginAbove);
+  if (std::find(begun.begin(), begun.end(), true) == begun.end()) return begun;
+  std::vector<bool> chosen = Choose(field, weight_min);
   const std::vector<uint32_t> parts = Parts(field, chosen);
   std::vector<bool> part_begun(chosen.size(), false);
   for (size_t f = 0; f < chosen.size(); ++f) {
