@@ -45,6 +45,7 @@ struct Costs {
     waves_max = std::max(waves_max, one.waves);
     sum.requests += one.requests;
     sum.bytes_read += one.bytes_read;
+    sum.gap_bytes += one.gap_bytes;
     sum.pages += one.pages;
     sum.dictionary_pages += one.dictionary_pages;
     sum.cache_hits += one.cache_hits;
@@ -63,6 +64,7 @@ struct Costs {
         {"waves_max", waves_max},
         {"requests_mean", mean(sum.requests)},
         {"bytes_mean", mean(sum.bytes_read)},
+        {"gap_bytes_mean", mean(sum.gap_bytes)},
         {"pages_mean", mean(sum.pages)},
         {"dictionary_pages_mean", mean(sum.dictionary_pages)},
         {"cache_hits_mean", mean(sum.cache_hits)},

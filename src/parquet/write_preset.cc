@@ -10,7 +10,7 @@ WritePreset AnalyticsPreset() {
 
 WritePreset ServingPreset() {
   WritePreset preset;
-  preset.row_group_rows = 4096;
+  preset.row_group_rows = 6144;
   preset.aligned_pages = true;
   preset.options.page_rows_max = 512;
   preset.options.page_bytes_max = 32 << 10;
