@@ -48,6 +48,12 @@ arrow::Result<Conditions> ParseConditions(const std::vector<std::string>& texts)
   return out;
 }
 
+std::string JoinNames(const std::vector<std::string>& names) {
+  std::string joined;
+  for (const std::string& name : names) joined += (joined.empty() ? "" : ", ") + name;
+  return joined;
+}
+
 struct OpenedKeys {
   std::shared_ptr<Index> index;
   std::shared_ptr<arrow::RecordBatch> keys;
@@ -62,10 +68,19 @@ arrow::Result<OpenedKeys> OpenAndParse(const Common& common, const LookupFlags& 
   OpenOptions options;
   for (const auto& [name, value] : conditions) options.key.push_back(name);
   options.key.insert(options.key.end(), flags.nulls.begin(), flags.nulls.end());
+  options.scan_without_index = true;
+  std::string text;
+  if (many) {
+    ARROW_ASSIGN_OR_RAISE(text, ReadInput(flags.keys_from));
+    ARROW_ASSIGN_OR_RAISE(options.key, Index::KeyColumnsIn(text));
+  }
   OpenedKeys opened;
   ARROW_ASSIGN_OR_RAISE(opened.index, Index::Open(common.ref, options));
+  if (opened.index->scans()) {
+    std::cerr << "grebe: no index of " << JoinNames(options.key)
+              << ": scanning the table ('grebe index create' makes such lookups one wave)\n";
+  }
   if (many) {
-    ARROW_ASSIGN_OR_RAISE(const std::string text, ReadInput(flags.keys_from));
     ARROW_ASSIGN_OR_RAISE(opened.keys, opened.index->ParseKeys(text));
   } else {
     ARROW_ASSIGN_OR_RAISE(opened.keys, opened.index->ParseKey(conditions, flags.nulls));
@@ -133,7 +148,8 @@ void AddGetCommands(CLI::App* app, Common* common) {
   AddOutputOptions(get, common);
   OnCommand(get, common, [=] { return RunGet(common, &flags); });
 
-  CLI::App* count = app->add_subcommand("count", "The number of rows of a key, from the index");
+  CLI::App* count =
+      app->add_subcommand("count", "The number of rows of a key, from the index alone");
   AddTableOptions(count, common);
   AddKeyOptions(count, &flags);
   AddOutputOptions(count, common);

@@ -36,6 +36,10 @@ struct OpenOptions {
   // Key columns that lookups will use: picks the index when ref.name is empty.
   std::vector<std::string> key;
   CacheOptions cache;
+  // Where no index has exactly these key columns (and ref.name is empty): look keys up by scanning
+  // the files' statistics, Bloom filters and pages. The same answers, in more waves and bytes, and
+  // of the table as it is now.
+  bool scan_without_index = false;
 };
 
 struct GetOptions {
@@ -67,6 +71,8 @@ class Index {
   virtual ~Index() = default;
 
   virtual const IndexDescription& description() const = 0;
+  // True: there is no index, lookups scan.
+  virtual bool scans() const { return false; }
   // One field per key column: what keys are made of.
   virtual const std::shared_ptr<arrow::Schema>& key_schema() const = 0;
   // Every column a Get can return: the files' columns, then the partition columns.
@@ -84,6 +90,8 @@ class Index {
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> ParseKey(
       const std::vector<std::pair<std::string, std::string>>& columns,
       const std::vector<std::string>& null_columns = {}) const;
+  // The columns that the first key of such a text names: to open an index by.
+  static arrow::Result<std::vector<std::string>> KeyColumnsIn(const std::string& text);
   // Many keys: JSON lines ({"user_id": 42}) or CSV with a header.
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> ParseKeys(const std::string& text) const;
 };

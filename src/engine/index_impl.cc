@@ -13,6 +13,7 @@
 #include "engine/engine.h"
 #include "engine/index_report.h"
 #include "engine/key_rows.h"
+#include "engine/scan_index.h"
 #include "engine/table_context.h"
 #include "grebe/lookup.h"
 #include "index/index_view.h"
@@ -416,7 +417,12 @@ Result<std::shared_ptr<Index>> engine::OpenIndexAt(const TableContext& context,
                                                    const std::string& name,
                                                    const OpenOptions& options) {
   Stopwatch watch;
-  ARROW_ASSIGN_OR_RAISE(auto found, engine::FindIndex(context, name, options.key));
+  auto looked = engine::FindIndex(context, name, options.key);
+  if (!looked.ok() && IsKind(looked.status(), ErrorKind::kNotFound) && name.empty() &&
+      options.scan_without_index && !options.key.empty()) {
+    return engine::OpenScanIndexAt(context, options);
+  }
+  ARROW_ASSIGN_OR_RAISE(auto found, std::move(looked));
   store::Location root = engine::DataRoot(context, found.manifest);
   index::ViewOptions view_options;
   view_options.block_cache_bytes_max = CacheBudget(options.cache.block_bytes_max, 16);

@@ -134,6 +134,19 @@ Status AddJsonLines(const std::string& text, KeyRowsBuilder* rows) {
   return Status::OK();
 }
 
+// The names in a CSV header.
+Result<std::vector<std::string>> CsvNames(const std::string& header) {
+  auto input = std::make_shared<arrow::io::BufferReader>(
+      arrow::Buffer::FromString(header + "\n" + header + "\n"));
+  ARROW_ASSIGN_OR_RAISE(auto sniff,
+                        arrow::csv::TableReader::Make(arrow::io::default_io_context(), input,
+                                                      arrow::csv::ReadOptions::Defaults(),
+                                                      arrow::csv::ParseOptions::Defaults(),
+                                                      arrow::csv::ConvertOptions::Defaults()));
+  ARROW_ASSIGN_OR_RAISE(auto table, sniff->Read());
+  return table->schema()->field_names();
+}
+
 // CSV with a header; an empty unquoted field is null.
 Status AddCsv(const std::string& text, KeyRowsBuilder* rows) {
   auto read = arrow::csv::ReadOptions::Defaults();
@@ -147,13 +160,8 @@ Status AddCsv(const std::string& text, KeyRowsBuilder* rows) {
   auto parse = arrow::csv::ParseOptions::Defaults();
   parse.ignore_empty_lines = false;   // of a one-column file, an empty line is a null
   parse.newlines_in_values = true;
-  auto sniff_input = std::make_shared<arrow::io::BufferReader>(
-      arrow::Buffer::FromString(header + "\n" + header + "\n"));
-  ARROW_ASSIGN_OR_RAISE(auto sniff,
-                        arrow::csv::TableReader::Make(arrow::io::default_io_context(), sniff_input,
-                                                      read, parse, convert));
-  ARROW_ASSIGN_OR_RAISE(auto names, sniff->Read());
-  for (const std::string& name : names->schema()->field_names()) {
+  ARROW_ASSIGN_OR_RAISE(const auto names, CsvNames(header));
+  for (const std::string& name : names) {
     convert.column_types[name] = arrow::utf8();
   }
   ARROW_ASSIGN_OR_RAISE(auto reader,
@@ -193,6 +201,23 @@ Result<std::shared_ptr<arrow::RecordBatch>> Index::ParseKey(
   }
   ARROW_RETURN_NOT_OK(rows.Add(texts));
   return rows.Finish();
+}
+
+Result<std::vector<std::string>> Index::KeyColumnsIn(const std::string& text) {
+  std::vector<std::string> names;
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos) return names;
+  const std::string line = text.substr(first, text.find('\n', first) - first);
+  if (text[first] != '{') {
+    ARROW_ASSIGN_OR_RAISE(names, CsvNames(text.substr(0, text.find_first_of("\r\n", first))));
+    return names;
+  }
+  FlatObject object;
+  if (!nlohmann::json::sax_parse(line.begin(), line.end(), &object)) {
+    return InvalidArgument("not a key", "line", 1, "reason", object.problem());
+  }
+  for (const auto& [name, value] : object.texts()) names.push_back(name);
+  return names;
 }
 
 Result<std::shared_ptr<arrow::RecordBatch>> Index::ParseKeys(const std::string& text) const {

@@ -214,6 +214,13 @@ bool OrderIsKnown(const ::parquet::ColumnDescriptor& column) {
          !IsBytes(column);
 }
 
+// Whether a null count counts every null. Arrow's writer forgets those of a null struct around the
+// leaf (dictionaries, required leaves), so a count of a leaf in an optional group may be too low.
+bool CountsEveryNull(const ::parquet::ColumnDescriptor& column) {
+  const int own = column.schema_node()->is_optional() ? 1 : 0;
+  return column.max_definition_level() == own;
+}
+
 RawBounds RawOf(const ::parquet::EncodedStatistics* statistics, bool is_set,
                 const ::parquet::ColumnDescriptor& column, int64_t value_count) {
   RawBounds out;
@@ -227,6 +234,7 @@ RawBounds RawOf(const ::parquet::EncodedStatistics* statistics, bool is_set,
     out.null_count = statistics->null_count;
   }
   if (out.null_count == value_count) return out;
+  if (!CountsEveryNull(column)) out.null_count.reset();
   if (!OrderIsKnown(column)) {
     out.note = BoundsNote::kUntrusted;
     return out;
@@ -331,6 +339,10 @@ bool PageOrderIsKnown(const Footer& footer, int leaf) {
            OrderIsKnown(column);
   });
   return known.ok() && *known;
+}
+
+bool NullCountsAreWhole(const Schema& schema, int leaf) {
+  return CountsEveryNull(*schema.impl().descriptor->Column(leaf));
 }
 
 bool HasFixedWidth(const Schema& schema, int leaf) {

@@ -7,7 +7,8 @@
 //   - a bound that was shortened still is one: min is at most every value, max at least, always
 //   - bounds say nothing of NaN values: a float column may hold some wherever it holds values
 //   - zero as a bound stands for both zeros: -0.0 as min, 0.0 as max
-//   - an absent null count is not zero, and one that cannot be right is as good as absent
+//   - an absent null count is not zero, and one that cannot be right is as good as absent; so is
+//     one of a leaf inside an optional group, short of all nulls: writers forget the group's nulls
 // Values inside lists are bounded like others; what counts as null is then a missing element too.
 //
 // (Not named statistics.h: libparquet has a header of that name and path.)

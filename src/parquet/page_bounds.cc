@@ -145,6 +145,7 @@ class PageJudge {
       // A page of nulls alone, whether or not it says how many.
       if (!repeated_) raw.null_count = raw.value_count;
     } else if (!only_nulls) {
+      if (!NullCountsAreWhole(*footer_.schema(), chunk_.leaf)) raw.null_count.reset();
       // No bytes are no value of a fixed width; a shortened byte array may have lost all of them.
       const bool fixed = HasFixedWidth(*footer_.schema(), chunk_.leaf);
       if (!fixed || !min.empty()) raw.min = min;
@@ -197,7 +198,9 @@ class PageJudge {
         greatest = &page.bounds;
       }
     }
-    if (counted && chunk.null_count && nulls != *chunk.null_count) return false;
+    if (chunk.null_count && (counted ? nulls != *chunk.null_count : nulls > *chunk.null_count)) {
+      return false;
+    }
     if (!all_known || !chunk.has_both() || !chunk.min_exact || !chunk.max_exact ||
         !HasFixedWidth(*footer_.schema(), chunk_.leaf)) {
       return true;

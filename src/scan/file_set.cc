@@ -294,7 +294,7 @@ Result<std::vector<FileSet::Candidate>> FileSet::JudgeRowGroups() {
   std::vector<Candidate> out;
   for (size_t i = 0; i < all.size(); ++i) {
     if (!verdicts.may_match[i]) continue;
-    all[i].all_rows = verdicts.must_match[i];
+    all[i].all_rows = verdicts.must_match[i] && !options_.filter->judge;
     out.push_back(all[i]);
   }
   return out;

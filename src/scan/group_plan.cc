@@ -296,7 +296,8 @@ class GroupPlanner {
           plans.back().group != segment.group) {
         plans.push_back({segment.file, segment.group, {}});
       }
-      const bool all_rows = segment.all_rows || verdicts.must_match[i];
+      const bool all_rows =
+          segment.all_rows || (verdicts.must_match[i] && !options_.filter->judge);
       plans.back().parts.push_back({segment.rows, all_rows});
     }
     for (const auto& of_file : segments_) CountPages(of_file);

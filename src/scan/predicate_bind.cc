@@ -2,9 +2,11 @@
 #include <arrow/array.h>
 #include <arrow/builder.h>
 #include <arrow/compute/api_scalar.h>
+#include <arrow/compute/cast.h>
 #include <arrow/compute/exec.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "scan/predicate.h"
@@ -18,14 +20,6 @@ namespace cp = arrow::compute;
 using Op = BoundAtom::Op;
 using Place = PlacedValue::Place;
 using Kind = PredicateNode::Kind;
-
-bool IsNaN(const arrow::Scalar& scalar) {
-  if (scalar.type->id() == arrow::Type::FLOAT) {
-    return std::isnan(static_cast<const arrow::FloatScalar&>(scalar).value);
-  }
-  return scalar.type->id() == arrow::Type::DOUBLE &&
-         std::isnan(static_cast<const arrow::DoubleScalar&>(scalar).value);
-}
 
 bool IsText(const arrow::DataType& type) {
   return type.id() == arrow::Type::STRING || type.id() == arrow::Type::LARGE_STRING;
@@ -159,18 +153,6 @@ class Binder {
     return Status::OK();
   }
 
-  static void SortValues(std::vector<std::shared_ptr<arrow::Scalar>>* values) {
-    const auto less = [](const auto& a, const auto& b) {
-      return pq::CompareScalars(*a, *b) < 0;
-    };
-    std::sort(values->begin(), values->end(), less);
-    values->erase(std::unique(values->begin(), values->end(),
-                              [](const auto& a, const auto& b) {
-                                return pq::CompareScalars(*a, *b) == 0;
-                              }),
-                  values->end());
-  }
-
   static Status FillComparison(const PredicateNode& node,
                                const std::shared_ptr<arrow::DataType>& type, bool is_float,
                                BoundAtom* atom) {
@@ -217,14 +199,42 @@ Result<std::shared_ptr<arrow::Array>> ValueSet(const BoundAtom& atom) {
   return builder->Finish();
 }
 
-// LIKE as Arrow takes it, to whom a backslash escapes; here it is a character like others.
-std::string ArrowPattern(const std::string& pattern) {
-  std::string out;
+// A LIKE pattern as a regular expression: a backslash is a character like others, which Arrow's own
+// match_like takes for an escape.
+std::string RegexOf(const std::string& pattern) {
+  std::string out = "\\A(?s:";
   for (const char c : pattern) {
-    if (c == '\\') out += '\\';
-    out += c;
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '%') {
+      out += ".*";
+    } else if (c == '_') {
+      out += '.';
+    } else if (c == '\0') {
+      out += "\\x00";
+    } else {
+      if (byte < 0x80 && std::isalnum(byte) == 0) out += '\\';
+      out += c;
+    }
   }
-  return out;
+  return out + ")\\z";
+}
+
+// By bytes where the pattern is a prefix or has no wildcard.
+cp::Expression Like(const BoundAtom& atom, const std::shared_ptr<arrow::DataType>& type) {
+  const size_t wildcard = atom.pattern.find_first_of("%_");
+  if (wildcard == std::string::npos) {
+    auto value = std::make_shared<arrow::StringScalar>(atom.pattern);
+    auto literal = cp::literal(arrow::Datum(std::move(value)));
+    return cp::call("equal", {Ref(atom.column), cp::call("cast", {literal},
+                                                         cp::CastOptions::Safe(type))});
+  }
+  const bool is_prefix = atom.pattern.find_first_not_of('%', wildcard) == std::string::npos;
+  if (is_prefix) {
+    return cp::call("starts_with", {Ref(atom.column)},
+                    cp::MatchSubstringOptions(LikePrefix(atom.pattern)));
+  }
+  return cp::call("match_substring_regex", {Ref(atom.column)},
+                  cp::MatchSubstringOptions(RegexOf(atom.pattern)));
 }
 
 std::string_view FunctionOf(Op op) {
@@ -238,14 +248,13 @@ std::string_view FunctionOf(Op op) {
   }
 }
 
-Result<cp::Expression> Positive(const BoundAtom& atom) {
+Result<cp::Expression> Positive(const BoundAtom& atom,
+                                const std::shared_ptr<arrow::DataType>& type) {
   switch (atom.op) {
     case Op::kIsNull: return cp::is_null(Ref(atom.column));
     case Op::kIsNaN: return cp::call("is_nan", {Ref(atom.column)});
     case Op::kIsValid: return cp::is_valid(Ref(atom.column));
-    case Op::kLike:
-      return cp::call("match_like", {Ref(atom.column)},
-                      cp::MatchSubstringOptions(ArrowPattern(atom.pattern)));
+    case Op::kLike: return Like(atom, type);
     case Op::kIn: {
       ARROW_ASSIGN_OR_RAISE(auto set, ValueSet(atom));
       return cp::call("is_in", {Ref(atom.column)},
@@ -257,11 +266,11 @@ Result<cp::Expression> Positive(const BoundAtom& atom) {
   }
 }
 
-Result<cp::Expression> ExpressionOf(const BoundNode& node) {
+Result<cp::Expression> ExpressionOf(const BoundNode& node, const arrow::Schema& schema) {
   if (node.kind != Kind::kAtom) {
     std::vector<cp::Expression> parts;
     for (const BoundNode& child : node.children) {
-      ARROW_ASSIGN_OR_RAISE(auto part, ExpressionOf(child));
+      ARROW_ASSIGN_OR_RAISE(auto part, ExpressionOf(child, schema));
       parts.push_back(std::move(part));
     }
     return JoinExpressions(node.kind == Kind::kAnd, std::move(parts));
@@ -271,7 +280,7 @@ Result<cp::Expression> ExpressionOf(const BoundNode& node) {
       (atom.op == Op::kIsValid && atom.negated)) {
     return cp::literal(false);
   }
-  ARROW_ASSIGN_OR_RAISE(auto positive, Positive(atom));
+  ARROW_ASSIGN_OR_RAISE(auto positive, Positive(atom, schema.field(atom.column)->type()));
   return atom.negated ? cp::not_(std::move(positive)) : positive;
 }
 
@@ -340,7 +349,7 @@ Result<std::shared_ptr<const BoundPredicate>> BoundPredicate::Make(
   }
   out->schema_ = arrow::schema(std::move(fields));
   if (typed) {
-    ARROW_ASSIGN_OR_RAISE(auto expression, ExpressionOf(out->root_));
+    ARROW_ASSIGN_OR_RAISE(auto expression, ExpressionOf(out->root_, *out->schema_));
     auto bound = expression.Bind(*out->schema_);
     if (!bound.ok()) {
       return InvalidArgument("the predicate cannot be evaluated", "reason",

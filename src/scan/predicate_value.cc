@@ -8,6 +8,7 @@
 #include <arrow/util/decimal.h>
 #include <arrow/util/float16.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -282,6 +283,25 @@ Result<std::shared_ptr<arrow::Array>> ToComparable(std::shared_ptr<arrow::Array>
       return arrow::compute::Cast(*array, to);
     }
   }
+}
+
+bool IsNaN(const arrow::Scalar& scalar) {
+  if (scalar.type->id() == arrow::Type::FLOAT) {
+    return std::isnan(static_cast<const arrow::FloatScalar&>(scalar).value);
+  }
+  return scalar.type->id() == arrow::Type::DOUBLE &&
+         std::isnan(static_cast<const arrow::DoubleScalar&>(scalar).value);
+}
+
+void SortValues(std::vector<std::shared_ptr<arrow::Scalar>>* values) {
+  std::sort(values->begin(), values->end(), [](const auto& a, const auto& b) {
+    return pq::CompareScalars(*a, *b) < 0;
+  });
+  values->erase(std::unique(values->begin(), values->end(),
+                            [](const auto& a, const auto& b) {
+                              return pq::CompareScalars(*a, *b) == 0;
+                            }),
+                values->end());
 }
 
 Status EnsureCompute() {

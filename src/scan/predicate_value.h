@@ -1,11 +1,11 @@
-// Literals as values of a column's type. Private to src/scan.
+// Literals and keys as values of a column's type.
 #pragma once
 
 #include <arrow/scalar.h>
 #include <arrow/type.h>
 
 #include <memory>
-#include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "scan/predicate.h"
@@ -31,6 +31,12 @@ Result<PlacedValue> PlaceScalar(const std::shared_ptr<arrow::Scalar>& value,
 // An array as its type's ComparableType, or as the wider `to`. Errors: Arrow's cast.
 Result<std::shared_ptr<arrow::Array>> ToComparable(std::shared_ptr<arrow::Array> array,
                                                    const std::shared_ptr<arrow::DataType>& to);
+
+// A float that is NaN.
+bool IsNaN(const arrow::Scalar& scalar);
+
+// Values in ascending order, equal ones once. REQUIRES: one type; no null, no NaN.
+void SortValues(std::vector<std::shared_ptr<arrow::Scalar>>* values);
 
 // Arrow's compute functions are there. Every use of an expression comes after it.
 Status EnsureCompute();

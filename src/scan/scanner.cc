@@ -101,6 +101,7 @@ class ScannerImpl final : public Scanner {
 
   const std::shared_ptr<arrow::Schema>& schema() const override { return set_.shape()->schema(); }
   ScanCost cost() const override { return cost_; }
+  const std::shared_ptr<arrow::RecordBatch>& filter_rows() const override { return filter_rows_; }
   const std::vector<BadFile>& bad_files() const override { return set_.bad_files(); }
 
   Result<std::shared_ptr<arrow::RecordBatch>> Next() override {
@@ -117,7 +118,8 @@ class ScannerImpl final : public Scanner {
     }
     std::shared_ptr<arrow::RecordBatch> batch;
     if (!ready_.empty()) {
-      batch = std::move(ready_.front());
+      batch = std::move(ready_.front().rows);
+      filter_rows_ = std::move(ready_.front().filter_rows);
       ready_.pop_front();
     }
     cost_.stage_us.total += watch.TotalUs();
@@ -236,23 +238,28 @@ class ScannerImpl final : public Scanner {
     return Status::OK();
   }
 
+  // The filter's columns by path.
+  Result<std::shared_ptr<arrow::RecordBatch>> Flatten(const arrow::RecordBatch& batch) const {
+    arrow::ArrayVector columns;
+    arrow::FieldVector fields;
+    for (const PredicateColumn& column : set_.predicate()->columns()) {
+      ARROW_ASSIGN_OR_RAISE(auto array, ColumnByPath(batch, column.path));
+      fields.push_back(arrow::field(column.path, array->type()));
+      columns.push_back(std::move(array));
+    }
+    return arrow::RecordBatch::Make(arrow::schema(std::move(fields)), batch.num_rows(),
+                                    std::move(columns));
+  }
+
   // Adds the wanted rows of one part to *rows.
   Status FilterPart(const RowsWanted& part,
                     const Result<std::shared_ptr<arrow::RecordBatch>>& batch,
                     std::vector<RowRange>* rows) const {
     ARROW_RETURN_NOT_OK(batch.status());
-    const BoundPredicate& predicate = *set_.predicate();
-    arrow::ArrayVector columns;
-    arrow::FieldVector fields;
-    for (const PredicateColumn& column : predicate.columns()) {
-      ARROW_ASSIGN_OR_RAISE(auto array, ColumnByPath(**batch, column.path));
-      fields.push_back(arrow::field(column.path, array->type()));
-      columns.push_back(std::move(array));
-    }
-    const auto flat = arrow::RecordBatch::Make(arrow::schema(std::move(fields)),
-                                               (*batch)->num_rows(), std::move(columns));
+    ARROW_ASSIGN_OR_RAISE(const auto flat, Flatten(**batch));
     std::vector<RowRange> positions;
-    ARROW_RETURN_NOT_OK(predicate.Filter(*flat, 0, &positions));
+    ARROW_RETURN_NOT_OK(options_.filter->judge ? options_.filter->judge(*flat, &positions)
+                                               : set_.predicate()->Filter(*flat, 0, &positions));
     *rows = Merge(*rows, RowsAt(part.rows, positions));
     return Status::OK();
   }
@@ -292,13 +299,19 @@ class ScannerImpl final : public Scanner {
       }
     }
     auto batches = Read(*set_.shape(), parts);
+    decltype(batches) filter_rows(parts.size(), std::shared_ptr<arrow::RecordBatch>());
+    if (options_.keep_filter_rows) filter_rows = Read(*set_.filter_shape(), parts);
     for (size_t i = 0; i < batches.size(); ++i) {
-      if (!batches[i].ok()) {
-        ARROW_RETURN_NOT_OK(set_.OnBadFile(*parts[i].file, batches[i].status()));
+      const Status status = batches[i].ok() ? filter_rows[i].status() : batches[i].status();
+      if (!status.ok()) {
+        ARROW_RETURN_NOT_OK(set_.OnBadFile(*parts[i].file, status));
         continue;
       }
       cost_.rows += (*batches[i])->num_rows();
-      ready_.push_back(*std::move(batches[i]));
+      Ready& ready = ready_.emplace_back(Ready{*std::move(batches[i]), nullptr});
+      if (options_.keep_filter_rows) {
+        ARROW_ASSIGN_OR_RAISE(ready.filter_rows, Flatten(**filter_rows[i]));
+      }
     }
     return Status::OK();
   }
@@ -336,7 +349,11 @@ class ScannerImpl final : public Scanner {
   size_t next_candidate_ = 0;
   size_t groups_per_window_ = kGroupsPerWindow;
   std::deque<Unit> units_;
-  std::deque<std::shared_ptr<arrow::RecordBatch>> ready_;
+  struct Ready {
+    std::shared_ptr<arrow::RecordBatch> rows, filter_rows;
+  };
+  std::deque<Ready> ready_;
+  std::shared_ptr<arrow::RecordBatch> filter_rows_;
   int64_t skip_left_;
   int64_t limit_left_;   // negative: no limit
   std::set<const ScanFile*> files_read_;

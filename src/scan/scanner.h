@@ -55,6 +55,10 @@ struct ScanCost {
 struct Filter {
   std::vector<std::string> columns;
   std::function<Result<std::shared_ptr<const BoundPredicate>>(std::vector<PredicateColumn>)> bind;
+  // What decides of each row, in place of the predicate, which then only prunes: it may hold for
+  // more rows, never for fewer. rows: of `columns`, by path; adds the runs of wanted rows, by
+  // position. Called from several threads. Not set: the predicate itself.
+  std::function<Status(const arrow::RecordBatch& rows, std::vector<RowRange>* wanted)> judge;
 };
 Filter FilterOf(Predicate predicate);
 
@@ -67,6 +71,7 @@ struct ScannerOptions {
   int64_t offset = 0;
   int64_t limit = -1;                    // negative: all
   bool skip_bad_files = false;
+  bool keep_filter_rows = false;         // for Scanner::filter_rows
   bool coalesce = true;
   bool verify_crc = true;
   // Which means of leaving out are used: all, unless one is to be measured.
@@ -91,6 +96,9 @@ class Scanner {
   // The next rows, never an empty batch; null at the end. Cost: at most one wave each for Bloom
   // filters and page indexes, filter columns and other columns, per window of row groups.
   virtual Result<std::shared_ptr<arrow::RecordBatch>> Next() = 0;
+  // The filter's columns, by path, of the rows last given. REQUIRES: keep_filter_rows, and a filter
+  // that judges.
+  virtual const std::shared_ptr<arrow::RecordBatch>& filter_rows() const = 0;
   virtual ScanCost cost() const = 0;
 
   struct BadFile {
