@@ -12,11 +12,13 @@
 #include "base/failpoint.h"
 #include "base/take_rows.h"
 #include "engine/covering_types.h"
+#include "engine/known_files.h"
 #include "index/covering.h"
 #include "index/fragment.h"
 #include "lookup/key_check.h"
 #include "table/row_shape.h"
 #include "parquet/footer.h"
+#include "scan/file_stats.h"
 
 namespace grebe::engine {
 namespace {
@@ -115,6 +117,7 @@ class Build {
     ARROW_ASSIGN_OR_RAISE(entry.schema, builder_->AddSchema(footer->schema()->Serialize()));
     ARROW_ASSIGN_OR_RAISE(const FileId id, AddFile(entry, packed, begun));
     ARROW_RETURN_NOT_OK(AddFileRows(*footer, columns, id, file.path, row_count));
+    AddStats(file, *footer);
     Report(file, row_count);
     return Status::OK();
   }
@@ -127,6 +130,12 @@ class Build {
     if (result_.files.size() <= id.value) result_.files.resize(id.value + 1);
     result_.files[id.value].path = entry.path;
     return id;
+  }
+
+  void AddStats(const store::Object& file, const pq::Footer& footer) {
+    std::string packed = scan::PackStats(footer);
+    std::lock_guard lock(mutex_);
+    result_.stats.push_back({file.path, file.identity, std::move(packed)});
   }
 
   void Report(const store::Object& file, int64_t row_count) {
@@ -361,6 +370,11 @@ index::FragmentOptions FragmentOptionsOf(const IndexSpec& spec, const BuildOptio
   return out;
 }
 
+Status DeleteFragment(const store::Location& index_folder, const std::string& path) {
+  ARROW_RETURN_NOT_OK(index_folder.store->Delete(index_folder.path + "/" + path));
+  return index_folder.store->Delete(index_folder.path + "/" + index::StatsPath(path));
+}
+
 Result<BuiltFragment> BuildFragment(const store::Location& root,
                                     const std::vector<store::Object>& files,
                                     const table::PartitionScheme& partitions,
@@ -395,6 +409,7 @@ Result<BuiltFragment> BuildFragment(const store::Location& root,
     ARROW_ASSIGN_OR_RAISE(index::FragmentInfo info, builder->Write(*upload));
     info.path = path;
     ARROW_RETURN_NOT_OK(upload->Finish().status());
+    ARROW_RETURN_NOT_OK(WriteStats(index_folder, path, result.stats));
     GREBE_FAILPOINT("build.after_fragment");
     result.info = std::move(info);
     return result;

@@ -11,6 +11,7 @@
 #include "index/fragment.h"
 #include "index/manifest.h"
 #include "key/key.h"
+#include "scan/stats_object.h"
 #include "store/store.h"
 #include "table/snapshot.h"
 
@@ -36,9 +37,13 @@ struct BuiltFile {
   bool bad = false;        // begun, then found bad and skipped
 };
 
+// Removes a fragment that no version names, and the statistics beside it.
+Status DeleteFragment(const store::Location& index_folder, const std::string& path);
+
 struct BuiltFragment {
   std::optional<index::FragmentInfo> info;   // nullopt: no file could be indexed
   std::vector<BuiltFile> files;              // by file ordinal
+  std::vector<scan::StatsEntry> stats;       // of its files
   std::vector<index::Manifest::SkippedFile> skipped;
   int64_t row_count = 0;
 };

@@ -6,6 +6,7 @@
 #include "base/failpoint.h"
 #include "engine/build.h"
 #include "engine/engine.h"
+#include "engine/known_files.h"
 #include "engine/table_context.h"
 #include "grebe/index.h"
 #include "grebe/version.h"
@@ -265,7 +266,7 @@ Result<BuildSummary> RefreshOnce(const TableContext& context, const engine::Foun
   }
   if (!missing.empty()) {
     if (built->info) {   // built for an older snapshot: now an orphan
-      ARROW_RETURN_NOT_OK(folder.store->Delete(folder.path + "/" + built->info->path));
+      ARROW_RETURN_NOT_OK(engine::DeleteFragment(folder, built->info->path));
     }
     ARROW_ASSIGN_OR_RAISE(engine::IndexSpec spec, engine::SpecOf(found.manifest));
     ARROW_ASSIGN_OR_RAISE(*built, engine::BuildFragment(snapshot.root, difference.added,
@@ -295,7 +296,7 @@ Result<BuildSummary> RefreshOnce(const TableContext& context, const engine::Foun
                                                  return info.path == built->info->path;
                                                });
   if (built->info && !used) {   // other writers indexed all of its files first
-    ARROW_RETURN_NOT_OK(folder.store->Delete(folder.path + "/" + built->info->path));
+    ARROW_RETURN_NOT_OK(engine::DeleteFragment(folder, built->info->path));
     *built = {};
   }
   BuildSummary summary = SummaryOf(found.name, found.manifest.version + (changed ? 1 : 0), changed,
@@ -321,6 +322,24 @@ std::vector<index::FragmentInfo> ChooseMerge(const Manifest& manifest, bool all)
     if (infos.size() >= 4) return infos;
   }
   return {};
+}
+
+// The statistics of the merged fragments' live files, beside the new fragment.
+Status MergeStats(const store::Location& folder, const std::vector<index::MergeInput>& inputs,
+                  const std::set<std::string>& merged, const std::string& path) {
+  std::set<std::pair<std::string, std::string>> live;   // path and tag
+  for (const index::MergeInput& input : inputs) {
+    for (size_t i = 0; i < input.live.size(); ++i) {
+      const auto& file = input.fragment->files()[i];
+      if (input.live[i]) live.emplace(file.path, file.identity.tag);
+    }
+  }
+  ARROW_ASSIGN_OR_RAISE(auto entries,
+                        engine::ReadStats(folder, {merged.begin(), merged.end()}, nullptr));
+  std::erase_if(entries, [&](const scan::StatsEntry& entry) {
+    return !live.contains({entry.path, entry.identity.tag});
+  });
+  return engine::WriteStats(folder, path, entries);
 }
 
 // Merges some fragments of a version into one and commits. nullopt: nothing to merge.
@@ -363,6 +382,7 @@ Result<std::optional<BuildSummary>> CompactOnce(const TableContext& context,
                                                            *upload));
     info.path = path;
     ARROW_RETURN_NOT_OK(upload->Finish().status());
+    ARROW_RETURN_NOT_OK(MergeStats(folder, inputs, merged, path));
     GREBE_FAILPOINT("compact.after_fragment");
     manifest.fragments.push_back(info);
     summary.index_bytes_written = info.size_bytes;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "engine/index_report.h"
+#include "engine/known_files.h"
 #include "engine/table_context.h"
 #include "grebe/index.h"
 #include "index/fragment.h"
@@ -168,6 +169,13 @@ Result<VerifyReport> VerifyIndex(const IndexRef& ref, const VerifyOptions& optio
   for (const auto& [path, identity] : indexed) report.missing_files.push_back(path);
 
   const store::Location folder = engine::IndexFolder(context, found.name);
+  std::vector<std::string> fragments;
+  for (const auto& info : found.manifest.fragments) fragments.push_back(info.path);
+  std::vector<std::string> damaged;
+  ARROW_RETURN_NOT_OK(engine::ReadStats(folder, fragments, &damaged).status());
+  for (const std::string& path : damaged) {
+    report.corrupt.push_back(path + ": a statistics object is damaged");
+  }
   index::ManifestLog log(folder);
   ARROW_ASSIGN_OR_RAISE(auto orphans, log.FindOrphans(options.orphan_age_seconds));
   for (const store::Object& orphan : orphans) {

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "engine/engine.h"
+#include "engine/known_files.h"
 #include "engine/table_context.h"
 #include "scan/scanner.h"
 #include "table/snapshot.h"
@@ -84,6 +85,8 @@ Result<std::unique_ptr<Scan>> engine::OpenScanAt(const TableContext& context,
   scanner_options.window_bytes_max = options.window_bytes_max;
   scanner_options.stop = options.stop;
   ARROW_ASSIGN_OR_RAISE(auto snapshot, table::ReadSnapshot(context.table));
+  const auto known = KnownFiles::Load(context, snapshot);
+  scanner_options.known = [known](const store::Object& file) { return known->Find(file); };
   const int64_t open_us = watch.TotalUs();
   ARROW_ASSIGN_OR_RAISE(auto scanner, scan::Scanner::Open(std::move(snapshot),
                                                           std::move(scanner_options)));

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -76,6 +77,9 @@ Status CheckManifest(const Manifest& manifest);
 // the time, so that FindOrphans knows the age of a fragment on every store).
 std::string NewIndexId();
 std::string NewFragmentPath();
+// The object that holds the statistics of a fragment's files, for scans: "fragment/<uuid>.gst". It
+// lives and goes with the fragment; an index of an older version has none.
+std::string StatsPath(std::string_view fragment_path);
 
 // One index folder. Threads: safe; so are several processes on one folder.
 class ManifestLog {

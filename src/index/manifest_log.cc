@@ -171,6 +171,10 @@ Result<bool> Holds(const store::Location& folder, int64_t version, std::string_v
 
 }  // namespace
 
+std::string StatsPath(std::string_view fragment_path) {
+  return std::string(fragment_path.substr(0, fragment_path.rfind('.'))) + ".gst";
+}
+
 ManifestLog::ManifestLog(store::Location index_folder) : folder_(std::move(index_folder)) {}
 
 // The newest version, a tombstone included.
@@ -344,7 +348,10 @@ Status ManifestLog::Drop() {
   for (const int64_t version : versions) {
     const auto manifest = Read(version);
     if (!manifest.ok()) continue;
-    for (const FragmentInfo& fragment : manifest->fragments) names.insert(fragment.path);
+    for (const FragmentInfo& fragment : manifest->fragments) {
+      names.insert(fragment.path);
+      names.insert(StatsPath(fragment.path));
+    }
   }
   // Manifests last: a drop that is killed finds here again what is left to do.
   for (const std::string& name : names) {
@@ -376,7 +383,10 @@ Result<std::vector<store::Object>> ManifestLog::FindOrphans(int64_t min_age_seco
   for (const Manifest& manifest : manifests) {
     if (manifest.version < kept_from) continue;
     referenced.insert(VersionName(manifest.version));
-    for (const FragmentInfo& fragment : manifest.fragments) referenced.insert(fragment.path);
+    for (const FragmentInfo& fragment : manifest.fragments) {
+      referenced.insert(fragment.path);
+      referenced.insert(StatsPath(fragment.path));
+    }
   }
   const bool live = !manifests.empty() && !manifests.back().dropped;
   if (live) referenced.insert(std::string(kHint));
