@@ -2,12 +2,27 @@
 #pragma once
 
 #include "cli/command.h"
+#include "grebe/layout.h"
 
 namespace grebe::cli {
 
 // TABLE and the connection options: layout commands know no index.
 void AddLayoutTableOptions(CLI::App* command, Common* common);
 
+// The table of the command line.
+LayoutTable LayoutTableOf(const Common& common, LayoutTable table);
+
+// --format table or json, and -o.
+void AddTextOrJson(CLI::App* command, Common* common);
+
+// Writes an answer that has ToText() and ToJson() as asked.
+template <class Answer>
+arrow::Status WriteLayoutAnswer(const Common& common, const Answer& answer) {
+  ARROW_ASSIGN_OR_RAISE(const RowFormat format, ChooseFormat(common));
+  return WriteOutput(common, format == RowFormat::kTable ? answer.ToText() : answer.ToJson());
+}
+
+void AddLayoutPlanCommands(CLI::App* layout, Common* common);
 void AddLayoutReportCommands(CLI::App* layout, Common* common);
 
 }  // namespace grebe::cli

@@ -13,26 +13,6 @@ struct ReportFlags {
   bool no_pages = false;
 };
 
-LayoutTable TableOf(const Common& common, LayoutTable table) {
-  table.table_uri = common.ref.table_uri;
-  table.connect = common.ref.connect;
-  table.stop = &Interrupt();
-  return table;
-}
-
-void AddTextOrJson(CLI::App* command, Common* common) {
-  command->add_option("--format", common->format,
-                      "table or json (default: table on a terminal, else json)")
-      ->check(CLI::IsMember({"table", "json"}));
-  command->add_option("-o,--output", common->output_path, "File to write (default: stdout)");
-}
-
-template <class Answer>
-arrow::Status WriteAnswer(const Common& common, const Answer& answer) {
-  ARROW_ASSIGN_OR_RAISE(const RowFormat format, ChooseFormat(common));
-  return WriteOutput(common, format == RowFormat::kTable ? answer.ToText() : answer.ToJson());
-}
-
 arrow::Status RunReport(const Common& common, const ReportFlags& flags) {
   LayoutReportOptions options = flags.options;
   options.columns = SplitColumns(flags.columns);
@@ -40,11 +20,11 @@ arrow::Status RunReport(const Common& common, const ReportFlags& flags) {
   if (!flags.queries.empty()) {
     ARROW_ASSIGN_OR_RAISE(options.queries, ReadInput(flags.queries));
   }
-  LayoutTable table = TableOf(common, flags.table);
+  LayoutTable table = LayoutTableOf(common, flags.table);
   ARROW_ASSIGN_OR_RAISE(const LayoutReport report, ReportLayout(table, options));
   if (flags.html.empty()) {
     if (!flags.compare.empty()) return arrow::Status::Invalid("--compare needs --html");
-    return WriteAnswer(common, report);
+    return WriteLayoutAnswer(common, report);
   }
   std::string page;
   if (flags.compare.empty()) {
@@ -63,7 +43,7 @@ arrow::Status RunReport(const Common& common, const ReportFlags& flags) {
   Common html = common;
   html.output_path = flags.html;
   ARROW_RETURN_NOT_OK(WriteOutput(html, page));
-  return WriteAnswer(common, report);
+  return WriteLayoutAnswer(common, report);
 }
 
 }  // namespace

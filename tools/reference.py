@@ -17,7 +17,7 @@ REFERENCE = ROOT / "docs" / "reference"
 # Structs that a caller fills in, in the order of the page.
 STRUCTS = ("IndexRef", "ConnectOptions", "CreateOptions", "BuildOptions", "VerifyOptions",
            "OpenOptions", "CacheOptions", "GetOptions", "ScanOptions", "LayoutTable",
-           "LayoutReportOptions")
+           "LayoutReportOptions", "LayoutPlanOptions", "ReplayOptions")
 
 
 def comment_text(lines):

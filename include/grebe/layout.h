@@ -1,12 +1,12 @@
-// Measuring how a table's rows lie.
+// Measuring how a table's rows lie, and planning which files to rewrite.
 //
 // A query reads a file when the file's least and greatest values leave it possible that a wanted
 // row is inside. So what counts is how much the files' ranges cover each other: their depth, the
 // most files that share one value (docs/concepts/depth.md). Nothing here changes a table; the
 // rewriting is in rewrite.h.
 //
-// Cost: a report reads footers and page indexes; counting the rows that logged queries want reads
-// the queries' columns too, once.
+// Cost: a report and a plan read footers and page indexes; counting the rows that logged queries
+// want reads the queries' columns too, once.
 // Errors of all calls: InvalidArgument (a column, a predicate, an option), NotFound, Corrupt,
 // Unsupported, Transient, Permission, LimitExceeded, Cancelled. Threads: safe.
 #pragma once
@@ -15,6 +15,7 @@
 #include <arrow/scalar.h>
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -104,5 +105,74 @@ arrow::Result<LayoutReport> ReportLayout(const LayoutTable& table,
 
 // One HTML page without any outside resource; `after` (may be null): another table to compare with.
 std::string LayoutReportHtml(const LayoutReport& report, const LayoutReport* after);
+
+struct LayoutPlanOptions {
+  std::vector<std::string> columns;   // that the table is to be ordered by; at least one
+  // Most bytes to rewrite.
+  int64_t budget_bytes = std::numeric_limits<int64_t>::max();
+  // Raise it to rewrite less and live with more depth (docs/concepts/upkeep.md).
+  double weight_min = 3;
+};
+
+struct LayoutPlanGroup {
+  std::vector<std::string> files;     // to be ordered together
+  int64_t rows = 0, bytes = 0;
+  double depth_before = 0;            // among themselves; afterwards 1
+};
+
+struct LayoutPlan {
+  std::string table;
+  std::vector<std::string> columns;
+  int64_t files_total = 0, bytes_total = 0;
+  int64_t files = 0, rows = 0, bytes = 0;     // to rewrite
+  double rewritten_share = 0;         // of the table's bytes: what this plan adds to amplification
+  // Files that cover the place of a row, on average, and the most of any place.
+  double depth_before = 0, depth_after = 0;
+  double depth_max_before = 0, depth_max_after = 0;
+  double weight_min = 0;              // as used: raised until the budget is kept
+  std::vector<LayoutPlanGroup> groups;
+  std::vector<SkippedFile> skipped;
+  std::string ToJson() const;
+  std::string ToText() const;
+};
+
+// Which files to rewrite so that the columns' ranges overlap less. Empty when nothing is worth it,
+// as after a rewrite. Files of different Hive partitions are never planned together.
+arrow::Result<LayoutPlan> PlanLayout(const LayoutTable& table, const LayoutPlanOptions& options);
+
+// Replays appends to a synthetic table and the upkeep of its order.
+struct ReplayOptions {
+  int64_t appends = 1000;
+  // Where the keys of an append lie: "spread" over all; "time", each after the one before; "late",
+  // as time, but a tenth belongs to any earlier time.
+  std::string arrival = "spread";
+  // "plan": PlanLayout after each append. "tiered": `runs` runs of a level become one of the next.
+  // "levelled": each level is one run, `runs` times as large as the one before. "none".
+  std::string upkeep = "plan";
+  int runs = 4;
+  double weight_min = 3;            // of "plan"
+  int64_t rows_per_append = 64;
+  int64_t rows_per_file = 512;      // of what a rewrite writes
+  uint64_t seed = 1;
+};
+
+struct ReplayStep {
+  int64_t appends = 0, files = 0;
+  double average_depth = 0;         // over the files
+  double write_amplification = 0;   // rows written so far over rows appended so far
+};
+
+struct ReplayReport {
+  double average_depth = 0;         // the mean over the steps
+  double max_average_depth = 0;
+  double write_amplification = 0;
+  int64_t rewrites = 0;
+  int64_t second_plan_rows = 0;     // that a plan made again right after a rewrite would rewrite
+  std::vector<ReplayStep> steps;    // one per append
+  std::string ToJson() const;
+  std::string ToText() const;
+};
+
+arrow::Result<ReplayReport> ReplayUpkeep(const ReplayOptions& options);
 
 }  // namespace grebe

@@ -18,24 +18,6 @@ using Ends = std::pair<ScalarPtr, ScalarPtr>;   // of one box in one column
 constexpr size_t kBoxesMax = 1500;
 constexpr double kSide = 420, kLeft = 12, kTop = 12;
 
-std::optional<double> NumberOf(const arrow::Scalar& value) {
-  const auto& type = *value.type;
-  const bool temporal = arrow::is_temporal(type.id());
-  if (!temporal && !arrow::is_numeric(type.id()) && !arrow::is_decimal(type.id())) {
-    return std::nullopt;
-  }
-  if (temporal) {
-    const bool days = type.id() == arrow::Type::DATE32 || type.id() == arrow::Type::TIME32;
-    Result<ScalarPtr> whole = value.CastTo(days ? arrow::int32() : arrow::int64());
-    if (!whole.ok()) return std::nullopt;
-    return NumberOf(**whole);
-  }
-  Result<ScalarPtr> number = value.CastTo(arrow::float64());
-  if (!number.ok()) return std::nullopt;
-  const double out = static_cast<const arrow::DoubleScalar&>(**number).value;
-  return std::isfinite(out) ? std::optional(out) : std::nullopt;
-}
-
 // Positions of bounds on one axis.
 class Scale {
  public:

@@ -45,6 +45,25 @@ std::vector<SkippedFile> SkippedOf(const layout::TableView& view) {
   return skipped;
 }
 
+std::optional<double> NumberOf(const arrow::Scalar& value) {
+  const auto& type = *value.type;
+  const bool temporal = arrow::is_temporal(type.id());
+  if (!temporal && !arrow::is_numeric(type.id()) && !arrow::is_decimal(type.id())) {
+    return std::nullopt;
+  }
+  if (temporal) {
+    const bool days = type.id() == arrow::Type::DATE32 || type.id() == arrow::Type::TIME32;
+    Result<std::shared_ptr<arrow::Scalar>> whole =
+        value.CastTo(days ? arrow::int32() : arrow::int64());
+    if (!whole.ok()) return std::nullopt;
+    return NumberOf(**whole);
+  }
+  Result<std::shared_ptr<arrow::Scalar>> number = value.CastTo(arrow::float64());
+  if (!number.ok()) return std::nullopt;
+  const double out = static_cast<const arrow::DoubleScalar&>(**number).value;
+  return std::isfinite(out) ? std::optional(out) : std::nullopt;
+}
+
 std::string BytesText(double bytes) {
   const char* const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
   int unit = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ Result<layout::TableView> ReadView(const LayoutTable& table, const OpenedTable& 
                                    std::vector<std::string> columns, bool pages);
 
 std::vector<SkippedFile> SkippedOf(const layout::TableView& view);
+
+// A number or time as a number; nullopt for text and such, and for what is not finite.
+std::optional<double> NumberOf(const arrow::Scalar& value);
 
 // What a person reads: 3.2 MB, 1,234.
 std::string BytesText(double bytes);

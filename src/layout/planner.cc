@@ -22,8 +22,24 @@ bool IsEmpty(const Box& box) {
   return std::any_of(box.begin(), box.end(), [](const Interval& range) { return range.empty(); });
 }
 
-// The bounds of each column become 0, 2, 4, ..: every bound is a place, and so is the room between
-// two neighbours.
+// As many numbers again, evenly between the first and the last.
+void AddSteps(std::vector<int64_t>* sorted) {
+  const size_t count = sorted->size();
+  if (count < 2) return;
+  const int64_t first = sorted->front();
+  const double width = static_cast<double>(sorted->back()) - static_cast<double>(first);
+  for (size_t i = 1; i < count; ++i) {
+    sorted->push_back(first + static_cast<int64_t>(width * static_cast<double>(i) /
+                                                   static_cast<double>(count)));
+  }
+  std::sort(sorted->begin(), sorted->end());
+  sorted->erase(std::unique(sorted->begin(), sorted->end()), sorted->end());
+}
+
+// Rows are told by nothing but the files' bounds, so places are drawn evenly between bounds, among
+// which as many steps of equal width are put: where files are narrow, there are many rows; where
+// all are wide, rows are taken to lie evenly. Bounds and steps become 0, 2, 4, ..: each of them is
+// a place, and so is the room between two neighbours.
 std::vector<Box> SpreadBounds(const std::vector<UpkeepFile>& files) {
   std::vector<Box> out;
   for (const UpkeepFile& file : files) out.push_back(file.box);
@@ -36,6 +52,7 @@ std::vector<Box> SpreadBounds(const std::vector<UpkeepFile>& files) {
     }
     std::sort(bounds.begin(), bounds.end());
     bounds.erase(std::unique(bounds.begin(), bounds.end()), bounds.end());
+    AddSteps(&bounds);
     const auto last = 2 * std::max<int64_t>(1, static_cast<int64_t>(bounds.size())) - 2;
     const auto rank = [&](int64_t bound) {
       return 2 * (std::lower_bound(bounds.begin(), bounds.end(), bound) - bounds.begin());
@@ -254,7 +271,7 @@ std::vector<bool> Choose(const Field& field, double weight_min) {
 // is below weight_min; without the step in between, the places of another table, drawn anew, could
 // put it just above.
 std::vector<bool> ChooseAndBegin(const Field& field, double weight_min) {
-  constexpr double kBeginAbove = 1.15;
+  constexpr double kBeginAbove = 1.3;
   const std::vector<bool> begun = Choose(field, weight_min * kBeginAbove);
   if (std::find(begun.begin(), begun.end(), true) == begun.end()) return begun;
   std::vector<bool> chosen = Choose(field, weight_min);

@@ -31,7 +31,9 @@
 namespace grebe::layout {
 
 struct UpkeepFile {
-  Box box;                  // a column of unknown bounds: kEverything
+  // Numbers in proportion to the values where they have one (a number, a time), else ranks. A
+  // column of unknown bounds: kEverything.
+  Box box;
   int64_t bytes = 0, rows = 0;
   int group = 0;            // a Hive partition: its files are written together with no others
 };
