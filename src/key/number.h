@@ -2,6 +2,7 @@
 // by ten (zero is 0 * 10^0). Equal numbers have equal normal forms. Private to src/key.
 #pragma once
 
+#include <arrow/scalar.h>
 #include <arrow/util/decimal.h>
 
 #include <cstdint>
@@ -9,6 +10,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "base/status.h"
 
 namespace grebe::key::internal {
 
@@ -24,6 +27,9 @@ Number NumberOf(__int128 unscaled, int32_t scale);
 // The exact value of a double; nullopt when it is not finite or needs more than 255 bits (then no
 // decimal of a Parquet file equals it).
 std::optional<Number> NumberOfDouble(double value);
+
+// The value of a scalar of an integer or decimal type. Errors: InvalidArgument for other types.
+Result<Number> NumberOfScalar(const arrow::Scalar& scalar);
 
 // number * 10^scale as an integer; nullopt when it is not one or does not fit.
 std::optional<int64_t> ToInt64(const Number& number, int32_t scale);

@@ -37,43 +37,9 @@ ArrayResult Build(const std::shared_ptr<arrow::DataType>& type, Values values, O
   return builder->Finish();
 }
 
-Result<Number> NumberOfScalar(const arrow::Scalar& scalar) {
-  using arrow::Type;
-  const auto integer = [](auto value) { return internal::NumberOf(__int128{value}, 0); };
-  const auto scale = [&] { return static_cast<const arrow::DecimalType&>(*scalar.type).scale(); };
-  switch (scalar.type->id()) {
-    case Type::INT8: return integer(static_cast<const arrow::Int8Scalar&>(scalar).value);
-    case Type::INT16: return integer(static_cast<const arrow::Int16Scalar&>(scalar).value);
-    case Type::INT32: return integer(static_cast<const arrow::Int32Scalar&>(scalar).value);
-    case Type::INT64: return integer(static_cast<const arrow::Int64Scalar&>(scalar).value);
-    case Type::UINT8: return integer(static_cast<const arrow::UInt8Scalar&>(scalar).value);
-    case Type::UINT16: return integer(static_cast<const arrow::UInt16Scalar&>(scalar).value);
-    case Type::UINT32: return integer(static_cast<const arrow::UInt32Scalar&>(scalar).value);
-    case Type::UINT64: return integer(static_cast<const arrow::UInt64Scalar&>(scalar).value);
-    case Type::DECIMAL32: {
-      const auto& value = static_cast<const arrow::Decimal32Scalar&>(scalar).value;
-      return internal::NumberOf(__int128{static_cast<int32_t>(value.value())}, scale());
-    }
-    case Type::DECIMAL64: {
-      const auto& value = static_cast<const arrow::Decimal64Scalar&>(scalar).value;
-      return internal::NumberOf(__int128{value.value()}, scale());
-    }
-    case Type::DECIMAL128: {
-      const auto& value = static_cast<const arrow::Decimal128Scalar&>(scalar).value;
-      return internal::NumberOf(arrow::Decimal256(arrow::BasicDecimal256(value)), scale());
-    }
-    case Type::DECIMAL256:
-      return internal::NumberOf(static_cast<const arrow::Decimal256Scalar&>(scalar).value,
-                                scale());
-    default:
-      return InvalidArgument("values do not go into one column", "type",
-                             scalar.type->ToString());
-  }
-}
-
 // Seconds since 1970.
 Result<Number> SecondsOfScalar(const arrow::Scalar& scalar) {
-  if (scalar.type->id() != arrow::Type::TIMESTAMP) return NumberOfScalar(scalar);
+  if (scalar.type->id() != arrow::Type::TIMESTAMP) return internal::NumberOfScalar(scalar);
   const int unit = static_cast<const arrow::TimestampType&>(*scalar.type).unit();
   return internal::NumberOf(
       __int128{static_cast<const arrow::TimestampScalar&>(scalar).value}, unit * 3);
@@ -148,6 +114,40 @@ ArrayResult Binaries(Values values) {
 
 }  // namespace
 
+Result<internal::Number> internal::NumberOfScalar(const arrow::Scalar& scalar) {
+  using arrow::Type;
+  const auto integer = [](auto value) { return internal::NumberOf(__int128{value}, 0); };
+  const auto scale = [&] { return static_cast<const arrow::DecimalType&>(*scalar.type).scale(); };
+  switch (scalar.type->id()) {
+    case Type::INT8: return integer(static_cast<const arrow::Int8Scalar&>(scalar).value);
+    case Type::INT16: return integer(static_cast<const arrow::Int16Scalar&>(scalar).value);
+    case Type::INT32: return integer(static_cast<const arrow::Int32Scalar&>(scalar).value);
+    case Type::INT64: return integer(static_cast<const arrow::Int64Scalar&>(scalar).value);
+    case Type::UINT8: return integer(static_cast<const arrow::UInt8Scalar&>(scalar).value);
+    case Type::UINT16: return integer(static_cast<const arrow::UInt16Scalar&>(scalar).value);
+    case Type::UINT32: return integer(static_cast<const arrow::UInt32Scalar&>(scalar).value);
+    case Type::UINT64: return integer(static_cast<const arrow::UInt64Scalar&>(scalar).value);
+    case Type::DECIMAL32: {
+      const auto& value = static_cast<const arrow::Decimal32Scalar&>(scalar).value;
+      return internal::NumberOf(__int128{static_cast<int32_t>(value.value())}, scale());
+    }
+    case Type::DECIMAL64: {
+      const auto& value = static_cast<const arrow::Decimal64Scalar&>(scalar).value;
+      return internal::NumberOf(__int128{value.value()}, scale());
+    }
+    case Type::DECIMAL128: {
+      const auto& value = static_cast<const arrow::Decimal128Scalar&>(scalar).value;
+      return internal::NumberOf(arrow::Decimal256(arrow::BasicDecimal256(value)), scale());
+    }
+    case Type::DECIMAL256:
+      return internal::NumberOf(static_cast<const arrow::Decimal256Scalar&>(scalar).value,
+                                scale());
+    default:
+      return InvalidArgument("values do not go into one column", "type",
+                             scalar.type->ToString());
+  }
+}
+
 ArrayResult MakeQueryColumn(const arrow::DataType& outer, Values values) {
   std::shared_ptr<arrow::DataType> common = internal::Unwrap(outer).GetSharedPtr();
   bool same = true;
@@ -172,7 +172,7 @@ ArrayResult MakeQueryColumn(const arrow::DataType& outer, Values values) {
     case internal::kFloat: return Doubles(values);
     case internal::kBinary:
     case internal::kUuid: return Binaries(values);
-    default: return Decimals(values, NumberOfScalar);
+    default: return Decimals(values, internal::NumberOfScalar);
   }
 }
 
