@@ -90,6 +90,7 @@ TestIndex::TestIndex(store::Location at, TestOptions options)
   manifest_.key = {{"id", options.word_keys ? "int" : "string"}};
   manifest_.table_uri = "memory://table";
   manifest_.table_kind = "plain";
+  manifest_.sorted = options.sorted;
   if (options.covering) manifest_.covering = {"cover"};
 }
 
@@ -101,6 +102,7 @@ Status TestIndex::AddFragment(const std::vector<TestFile>& files) {
   FragmentOptions options;
   options.word_keys = options_.word_keys;
   options.threads = 1;
+  if (options_.sorted) options.sorted = {key::KeyType::Parse("int").ValueOrDie()};
   if (options_.covering) options.covering = CoveringSchema();
   ARROW_ASSIGN_OR_RAISE(const std::unique_ptr<FragmentBuilder> builder,
                         FragmentBuilder::Make(options));
@@ -172,6 +174,21 @@ key::EncodedKeys TestIndex::Encode(const std::vector<int64_t>& keys) const {
     encoded.offsets.push_back(encoded.bytes.size());
   }
   return encoded;
+}
+
+TestIndex::Rows TestIndex::ExpectedRange(int64_t least, int64_t most) const {
+  std::map<int64_t, Rows> by_key;
+  for (const auto& [path, file] : live_) {
+    for (size_t row = 0; row < file.keys.size(); ++row) {
+      const int64_t key = file.keys[row];
+      if (key != kNull && key >= least && key <= most) {
+        by_key[key].emplace_back(path, static_cast<int64_t>(row));
+      }
+    }
+  }
+  Rows rows;
+  for (auto& [key, some] : by_key) rows.insert(rows.end(), some.begin(), some.end());
+  return rows;
 }
 
 TestIndex::Rows TestIndex::Expected(int64_t key) const {

@@ -24,6 +24,7 @@ struct TestFile {
 
 struct TestOptions {
   bool word_keys = true;
+  bool sorted = false;       // word keys only
   bool covering = false;     // one column "cover" int64: file number * 1e6 + row
   int64_t page_rows = 10;    // rows of each page of the (made up) page map
 };
@@ -45,6 +46,8 @@ class TestIndex {
   // (path, row) of every live row with the key, sorted.
   using Rows = std::vector<std::pair<std::string, int64_t>>;
   Rows Expected(int64_t key) const;
+  // (path, row) of every live row with a key from `least` to `most`, by key, then path and row.
+  Rows ExpectedRange(int64_t least, int64_t most) const;
   // The same from an answer; also checks that runs are sorted and not empty.
   static Rows RowsOf(const IndexView& view, const FoundRows& found);
   // The covering values that an answer must have, in its order.

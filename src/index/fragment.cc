@@ -52,6 +52,9 @@ class FragmentImpl final : public Fragment, public FragmentReader {
   ByteRange page_maps() const override { return head_.page_maps; }
   int64_t memory_bytes() const override { return memory_bytes_; }
   const FragmentHead& head() const override { return head_; }
+  const SortedDirectory* sorted() const override {
+    return head_.has_sorted ? &head_.sorted : nullptr;
+  }
 
   BlockScope scope(uint64_t block) const override {
     const uint64_t first = directory_[block].first_hash;

@@ -1,6 +1,7 @@
 // A fragment: the immutable part of an index that covers some data files. docs/format/fragment.md.
 //
-// Sections, in order: page maps | hash blocks | posting lists | covering blocks | head. The head
+// Sections, in order: page maps | hash blocks | posting lists | covering blocks | sorted blocks |
+// fence blocks | head. The head
 // (file table, schemas, hash directory, checksums) is one range at the object's end whose place the
 // manifest knows, so opening a fragment is one range read and a probe one more.
 #pragma once
@@ -20,6 +21,8 @@
 #include "store/store.h"
 
 namespace grebe::index {
+
+struct SortedDirectory;   // sorted_section.h
 
 // One run of rows of one key in one file.
 struct Posting {
@@ -53,6 +56,7 @@ struct FragmentInfo {
 struct FragmentOptions {
   bool word_keys = true;
   std::shared_ptr<arrow::Schema> covering;   // null: none
+  std::vector<key::KeyType> sorted;          // the key's types, for a sorted part; empty: none
   int64_t memory_bytes_max = 256 << 20;      // buffers of the builder; beyond it spills
   std::string spill_folder;                  // empty: the system's temporary folder
   int threads = 0;                           // 0: one per core
@@ -88,6 +92,8 @@ class Fragment {
   virtual bool word_keys() const = 0;
   virtual ByteRange page_maps() const = 0;     // all page maps, one contiguous range
   virtual int64_t memory_bytes() const = 0;
+  // Where ranges of keys are; null when the fragment has no sorted part.
+  virtual const SortedDirectory* sorted() const = 0;
 
   // Where the postings of key i can be: one contiguous range (of a block or a hot list); empty
   // when the fragment certainly does not have the key. `covering`: likewise the covering block.

@@ -2,6 +2,7 @@
 // arrival order; only then is the keys' domain known, and with it the hash. Second pass (Write):
 // the records are hashed and scattered, see posting_sorter.h.
 #include <algorithm>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <thread>
@@ -33,6 +34,7 @@ std::vector<uint64_t> FileBases(const std::vector<FragmentFile>& files) {
 }
 
 Result<FragmentInfo> WriteFragment(SpillBuffer* page_maps, PostingSorter* sorter,
+                                   const SortedSource& sorted, const FragmentOptions& options,
                                    FragmentHead head, store::Upload& upload) {
   GREBE_FAILPOINT("fragment.before_write");
   ARROW_RETURN_NOT_OK(upload.Append({kFragmentMagic, sizeof(kFragmentMagic)}));
@@ -43,6 +45,21 @@ Result<FragmentInfo> WriteFragment(SpillBuffer* page_maps, PostingSorter* sorter
   for (const uint64_t size : head.block_sizes) head_begin += static_cast<int64_t>(size);
   for (const ListEntry& list : head.lists) head_begin += static_cast<int64_t>(list.size_bytes);
   for (const uint64_t size : head.covering_sizes) head_begin += static_cast<int64_t>(size);
+  if (sorted != nullptr) {
+    SortedWriter writer(upload, head_begin, FileBases(head.files), options.spill_folder);
+    ARROW_RETURN_NOT_OK(sorted([&](std::string_view key, uint64_t row, uint64_t count) {
+      return writer.Add(key, row, count);
+    }));
+    ARROW_RETURN_NOT_OK(writer.Finish(&head.sorted));
+    if (writer.row_count() != head.indexed_rows) {
+      return Internal("the sorted part has other rows than the hash part", "expected",
+                      head.indexed_rows, "got", writer.row_count());
+    }
+    head.has_sorted = true;
+    for (const Fence& fence : head.sorted.fences) {
+      head_begin += fence.data.size_bytes() + fence.bytes.size_bytes();
+    }
+  }
   if (!head.Place(head_begin)) return Internal("fragment sections do not add up");
   const std::string bytes = SerializeHead(head);
   ARROW_RETURN_NOT_OK(upload.Append(bytes));
@@ -128,10 +145,14 @@ struct Domain {
 class BuilderImpl final : public FragmentBuilder {
  public:
   explicit BuilderImpl(const FragmentOptions& options)
-      : options_(options),
-        pages_file_(options.spill_folder),
-        page_maps_(options.spill_folder, options.memory_bytes_max / 16),
-        covering_(options.spill_folder, options.memory_bytes_max / 8) {}
+      : options_(Shared(options)),
+        pages_file_(options_.spill_folder),
+        page_maps_(options_.spill_folder, options_.memory_bytes_max / 16),
+        covering_(options_.spill_folder, options_.memory_bytes_max / 8) {
+    if (options.sorted.empty()) return;
+    sorted_keys_ = std::make_unique<KeySorter>(options.memory_bytes_max - options_.memory_bytes_max,
+                                               options.spill_folder, options.stop);
+  }
 
   Result<uint32_t> AddSchema(std::string_view serialized) override;
   Result<FileId> AddFile(const FragmentFile& file, std::string_view packed_page_map) override;
@@ -140,6 +161,11 @@ class BuilderImpl final : public FragmentBuilder {
   Result<FragmentInfo> Write(store::Upload& upload) override;
 
  private:
+  // What is left for the hash part: a third of the memory is for sorting keys.
+  static FragmentOptions Shared(FragmentOptions options) {
+    if (!options.sorted.empty()) options.memory_bytes_max -= options.memory_bytes_max / 3;
+    return options;
+  }
   Result<FragmentInfo> WriteOnce(store::Upload& upload);
   Status CheckRows(FileId file, RowIndex first_row, const key::EncodedKeys& keys,
                    const arrow::RecordBatch* covering, uint64_t* global_row);
@@ -172,6 +198,7 @@ class BuilderImpl final : public FragmentBuilder {
   SpillFile pages_file_;
   SpillBuffer page_maps_;
   BlobStore covering_;
+  std::unique_ptr<KeySorter> sorted_keys_;   // null: no sorted part
 };
 
 Result<uint32_t> BuilderImpl::AddSchema(std::string_view serialized) {
@@ -315,6 +342,11 @@ Status BuilderImpl::AddRows(FileId file, RowIndex first_row, const key::EncodedK
   if (options_.stop != nullptr) ARROW_RETURN_NOT_OK(options_.stop->Check());
   uint64_t row = 0;
   ARROW_RETURN_NOT_OK(CheckRows(file, first_row, keys, covering, &row));
+  if (sorted_keys_ != nullptr) {
+    key::OrderedKeys ordered;
+    ARROW_RETURN_NOT_OK(key::OrderKeys(options_.sorted, keys, &ordered));
+    ARROW_RETURN_NOT_OK(sorted_keys_->Add(ordered, row));
+  }
   Runs runs;
   for (int64_t begin = 0; begin < keys.count(); begin += kRecordRowsMax) {
     const int64_t end = std::min(begin + kRecordRowsMax, keys.count());
@@ -461,7 +493,11 @@ Result<FragmentInfo> BuilderImpl::WriteOnce(store::Upload& upload) {
   if (options_.covering != nullptr) {
     ARROW_ASSIGN_OR_RAISE(head.covering_schema, SerializeSchema(*options_.covering));
   }
-  return WriteFragment(&page_maps_, &sorter, std::move(head), upload);
+  SortedSource sorted;
+  if (sorted_keys_ != nullptr) {
+    sorted = [this](const EntrySink& sink) { return sorted_keys_->Drain(sink); };
+  }
+  return WriteFragment(&page_maps_, &sorter, sorted, options_, std::move(head), upload);
 }
 
 Result<FragmentInfo> BuilderImpl::Write(store::Upload& upload) {

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "index/bit_pack.h"
+#include "index/fragment_reader.h"
 #include "index/fragment_test_util.h"
 #include "index/hash_block.h"
 #include "index/key_hash.h"
@@ -41,11 +42,13 @@ std::string HexDump(std::string_view bytes) {
   return out;
 }
 
-TEST(FragmentFormatTest, TheWorkedExampleOfTheDocsIsWhatIsWritten) {
+// Two files of three rows each.
+Result<BuiltFragment> BuildExample(bool sorted) {
   FragmentOptions options;
   options.threads = 1;
-  auto builder = *FragmentBuilder::Make(options);
-  ASSERT_OK(builder->AddSchema("S").status());
+  if (sorted) options.sorted = {key::KeyType::Parse("int").ValueOrDie()};
+  ARROW_ASSIGN_OR_RAISE(auto builder, FragmentBuilder::Make(options));
+  ARROW_RETURN_NOT_OK(builder->AddSchema("S").status());
   const std::vector<TestKey> keys[2] = {{WordKey(7), WordKey(7), WordKey(9)},
                                         {WordKey(8), NullKey(), WordKey(9)}};
   for (int f = 0; f < 2; ++f) {
@@ -53,29 +56,47 @@ TEST(FragmentFormatTest, TheWorkedExampleOfTheDocsIsWhatIsWritten) {
     file.path = f == 0 ? "a" : "b";
     file.identity = {100 + f, "t"};
     file.row_count = 3;
-    const FileId id = *builder->AddFile(file, f == 0 ? "MAP1" : "MAP2");
-    ASSERT_OK(builder->AddRows(id, RowIndex{0}, Encode(true, keys[f]), nullptr));
+    ARROW_ASSIGN_OR_RAISE(const FileId id, builder->AddFile(file, f == 0 ? "MAP1" : "MAP2"));
+    ARROW_RETURN_NOT_OK(builder->AddRows(id, RowIndex{0}, Encode(true, keys[f]), nullptr));
   }
-  auto built = Finish([&](store::Upload& upload) { return builder->Write(upload); });
-  ASSERT_TRUE(built.ok()) << built.status().ToString();
+  return Finish([&](store::Upload& upload) { return builder->Write(upload); });
+}
 
+// Holds what stands in the page between the marks against bytes; GREBE_UPDATE_DOCS=1 writes it.
+void ExpectInDocs(const std::string& mark, std::string_view bytes) {
   const auto page = testing::SourceFolder() + "/docs/format/fragment.md";
   std::ifstream input(page);
   ASSERT_TRUE(input) << page << ": run from the source folder, or set GREBE_SOURCE_DIR";
   std::stringstream text;
   text << input.rdbuf();
   std::string doc = text.str();
-  const std::string begin_mark = "<!-- example begin -->\n", end_mark = "<!-- example end -->";
-  const size_t begin = doc.find(begin_mark), end = doc.find(end_mark);
+  const std::string begin_mark = "<!-- " + mark + " begin -->\n";
+  const size_t begin = doc.find(begin_mark), end = doc.find("<!-- " + mark + " end -->");
   ASSERT_NE(begin, std::string::npos);
   ASSERT_NE(end, std::string::npos);
-  const std::string expected = "```\n" + HexDump(built->object) + "```\n";
+  const std::string expected = "```\n" + HexDump(bytes) + "```\n";
   const size_t from = begin + begin_mark.size();
   if (std::getenv("GREBE_UPDATE_DOCS") != nullptr) {
     std::ofstream(page) << doc.replace(from, end - from, expected);
     return;
   }
   EXPECT_EQ(doc.substr(from, end - from), expected);
+}
+
+TEST(FragmentFormatTest, TheWorkedExampleOfTheDocsIsWhatIsWritten) {
+  const auto built = BuildExample(false);
+  ASSERT_OK(built.status());
+  ExpectInDocs("example", built->object);
+}
+
+// The page shows what comes after the hash part.
+TEST(FragmentFormatTest, TheWorkedSortedExampleOfTheDocsIsWhatIsWritten) {
+  const auto built = BuildExample(true);
+  ASSERT_OK(built.status());
+  const auto fragment = built->Open().ValueOrDie();
+  const auto& head = dynamic_cast<const FragmentReader&>(*fragment).head();
+  ExpectInDocs("sorted example",
+               Slice(built->object, {head.sorted_blocks.begin, built->info.size_bytes}));
 }
 
 TEST(MixBitsTest, IsABijectionOnEveryWidth) {

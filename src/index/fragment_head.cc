@@ -59,15 +59,17 @@ Status ReadFixedPart(ByteReader* reader, FragmentHead* head) {
   uint8_t form = 0, bits = 0, flags = 0;
   if (!reader->ReadFixed(&magic) || magic != kHeadMagic) return Bad("magic", *reader);
   if (!reader->ReadFixed(&version)) return Bad("version", *reader);
-  if (version != kFragmentVersion) {
+  if (version != kFragmentVersion && version != kFragmentVersionSorted) {
     return Unsupported("unknown fragment version", "version", version);
   }
   HashSpace& space = head->space;
   if (!reader->ReadFixed(&form) || form > 1 || !reader->ReadFixed(&bits) || bits > 64 ||
       !reader->ReadFixed(&space.base) || !reader->ReadFixed(&space.span) ||
-      !reader->ReadFixed(&flags) || flags > 3) {
+      !reader->ReadFixed(&flags) || flags > 7) {
     return Bad("fixed part", *reader);
   }
+  head->has_sorted = (flags & kFlagSorted) != 0;
+  if (head->has_sorted != (version == kFragmentVersionSorted)) return Bad("sorted flag", *reader);
   space.word_keys = form == 0;
   space.bits = bits;
   head->has_lengths = (flags & kFlagLengths) != 0;
@@ -134,7 +136,10 @@ Status ReadDirectory(ByteReader* reader, FragmentHead* head) {
     list.hash = hash;
     head->lists.push_back(list);
   }
-  if (!head->has_covering) return Status::OK();
+  return Status::OK();
+}
+
+Status ReadCovering(ByteReader* reader, FragmentHead* head) {
   std::string_view schema;
   if (!reader->ReadBytes(&schema)) return Bad("covering schema", *reader);
   head->covering_schema = std::string(schema);
@@ -144,6 +149,54 @@ Status ReadDirectory(ByteReader* reader, FragmentHead* head) {
     head->covering_sizes.push_back(size);
   }
   return Status::OK();
+}
+
+// Sizes only: Place() makes ranges of them.
+Status ReadSorted(ByteReader* reader, FragmentHead* head) {
+  SortedDirectory& sorted = head->sorted;
+  std::string_view begin, end;
+  uint64_t count = 0;
+  if (!reader->ReadBytes(&begin) || !reader->ReadBytes(&end) || !ReadCount(reader, &count) ||
+      (count > 0 && begin >= end)) {
+    return Bad("sorted part", *reader);
+  }
+  sorted.begin = begin;
+  sorted.end = end;
+  std::string key;
+  for (uint64_t i = 0; i < count; ++i) {
+    Fence fence;
+    uint64_t shared = 0, size = 0, data_size = 0;
+    std::string_view rest;
+    if (!reader->ReadVarint(&shared) || shared > key.size() || !reader->ReadBytes(&rest) ||
+        !reader->ReadVarint(&size) || size > uint64_t{1} << 60 ||
+        !reader->ReadVarint(&data_size) || data_size > uint64_t{1} << 60 ||
+        !reader->ReadVarint(&fence.row_count)) {
+      return Bad("fence", *reader);
+    }
+    if (i > 0 && rest < std::string_view(key).substr(shared)) return Bad("fence order", *reader);
+    key.replace(shared, std::string::npos, rest);
+    fence.key = key;
+    fence.bytes.end = static_cast<int64_t>(size);
+    fence.data.end = static_cast<int64_t>(data_size);
+    sorted.fences.push_back(std::move(fence));
+  }
+  return Status::OK();
+}
+
+void PutSorted(const SortedDirectory& sorted, std::string* out) {
+  PutBytes(out, sorted.begin);
+  PutBytes(out, sorted.end);
+  PutVarint(out, sorted.fences.size());
+  std::string_view before;
+  for (const Fence& fence : sorted.fences) {
+    const size_t shared = SharedBytes(before, fence.key);
+    PutVarint(out, shared);
+    PutBytes(out, std::string_view(fence.key).substr(shared));
+    PutVarint(out, static_cast<uint64_t>(fence.bytes.size_bytes()));
+    PutVarint(out, static_cast<uint64_t>(fence.data.size_bytes()));
+    PutVarint(out, fence.row_count);
+    before = fence.key;
+  }
 }
 
 // Extends *end by size; false beyond limit.
@@ -180,20 +233,37 @@ bool FragmentHead::Place(int64_t head_begin) {
   for (const uint64_t size : covering_sizes) {
     if (!Extend(size, head_begin, &at)) return false;
   }
-  covering.end = at;
+  covering.end = sorted_blocks.begin = at;
+  const auto place = [&](ByteRange* range) {
+    const auto size = static_cast<uint64_t>(range->size_bytes());
+    range->begin = at;
+    if (!Extend(size, head_begin, &at)) return false;
+    range->end = at;
+    return true;
+  };
+  for (Fence& fence : sorted.fences) {
+    if (!place(&fence.data)) return false;
+  }
+  sorted_blocks.end = fence_blocks.begin = at;
+  for (Fence& fence : sorted.fences) {
+    if (!place(&fence.bytes)) return false;
+  }
+  fence_blocks.end = at;
   return at == head_begin;
 }
 
 std::string SerializeHead(const FragmentHead& head) {
   std::string out;
   PutFixed(&out, kHeadMagic);
-  PutFixed(&out, kFragmentVersion);
+  const uint16_t version = head.has_sorted ? kFragmentVersionSorted : kFragmentVersion;
+  PutFixed(&out, version);
   PutFixed(&out, static_cast<uint8_t>(head.space.word_keys ? 0 : 1));
   PutFixed(&out, static_cast<uint8_t>(head.space.bits));
   PutFixed(&out, head.space.base);
   PutFixed(&out, head.space.span);
   PutFixed(&out, static_cast<uint8_t>((head.has_lengths ? kFlagLengths : 0) |
-                                      (head.has_covering ? kFlagCovering : 0)));
+                                      (head.has_covering ? kFlagCovering : 0) |
+                                      (head.has_sorted ? kFlagSorted : 0)));
   PutVarint(&out, head.indexed_rows);
   PutVarint(&out, head.key_count);
   PutVarint(&out, head.run_count);
@@ -221,7 +291,8 @@ std::string SerializeHead(const FragmentHead& head) {
     PutBytes(&out, head.covering_schema);
     for (const uint64_t size : head.covering_sizes) PutVarint(&out, size);
   }
-  const Root root{out.size() + sizeof(Root), Checksum(out), kFragmentVersion, kRootMagic};
+  if (head.has_sorted) PutSorted(head.sorted, &out);
+  const Root root{out.size() + sizeof(Root), Checksum(out), version, kRootMagic};
   PutFixed(&out, root);
   return out;
 }
@@ -231,7 +302,7 @@ Result<FragmentHead> ParseHead(std::string_view bytes, int64_t head_begin) {
   const std::string_view body = bytes.substr(0, bytes.size() - sizeof(Root));
   const auto root = LoadLe<Root>(bytes.data() + body.size());
   if (root.magic != kRootMagic) return Corrupt("not a fragment", "magic", root.magic);
-  if (root.version != kFragmentVersion) {
+  if (root.version != kFragmentVersion && root.version != kFragmentVersionSorted) {
     return Unsupported("unknown fragment version", "version", root.version);
   }
   if (root.head_size_bytes != bytes.size() || root.checksum != Checksum(body)) {
@@ -242,6 +313,8 @@ Result<FragmentHead> ParseHead(std::string_view bytes, int64_t head_begin) {
   ARROW_RETURN_NOT_OK(ReadFixedPart(&reader, &head));
   ARROW_RETURN_NOT_OK(ReadFiles(&reader, &head));
   ARROW_RETURN_NOT_OK(ReadDirectory(&reader, &head));
+  if (head.has_covering) ARROW_RETURN_NOT_OK(ReadCovering(&reader, &head));
+  if (head.has_sorted) ARROW_RETURN_NOT_OK(ReadSorted(&reader, &head));
   if (reader.remaining_bytes() != 0) return Bad("end", reader);
   if (!head.Place(head_begin)) return Corrupt("fragment sections do not add up");
   return head;

@@ -10,6 +10,7 @@
 #include "base/types.h"
 #include "index/fragment.h"
 #include "index/key_hash.h"
+#include "index/sorted_section.h"
 
 namespace grebe::index {
 
@@ -25,6 +26,7 @@ struct FragmentHead {
   HashSpace space;
   bool has_lengths = false;
   bool has_covering = false;
+  bool has_sorted = false;
   uint64_t indexed_rows = 0;
   uint64_t key_count = 0;
   uint64_t run_count = 0;
@@ -34,9 +36,10 @@ struct FragmentHead {
   std::vector<ListEntry> lists;
   std::string covering_schema;
   std::vector<uint64_t> covering_sizes;     // per block, then per list
+  SortedDirectory sorted;                   // ranges are absolute
 
   // Derived when parsed or finished: the sections within the object.
-  ByteRange page_maps, blocks, list_section, covering;
+  ByteRange page_maps, blocks, list_section, covering, sorted_blocks, fence_blocks;
   uint64_t file_rows = 0;                   // rows of all files
 
   // Computes the derived parts and every file's page_map range from its size. False when the

@@ -38,6 +38,73 @@ std::string_view ViewOf(const arrow::Buffer& buffer) {
   return {reinterpret_cast<const char*>(buffer.data()), static_cast<size_t>(buffer.size())};
 }
 
+// The runs of an input's sorted part that live on, renumbered.
+class LiveRuns final : public EntryStream {
+ public:
+  LiveRuns(store::Store& store, const Input& input, int64_t read_bytes)
+      : store_(store),
+        input_(input),
+        read_bytes_(read_bytes),
+        tops_(input.reader->head().sorted.fences) {}
+
+  Result<bool> Next() override {
+    const FileFinder& finder = input_.reader->finder();
+    while (true) {
+      while (!entries_.Next()) {
+        if (entries_.damaged()) return Corrupt("bad sorted block");
+        ARROW_ASSIGN_OR_RAISE(const bool more, OpenBlock());
+        if (!more) return false;
+      }
+      const uint32_t file = finder.FileOf(entries_.row());
+      if (entries_.count() > finder.base(file + 1) - entries_.row()) {
+        return Corrupt("a run leaves its file");
+      }
+      const uint64_t base = input_.new_bases[file];
+      if (base == kDead) continue;
+      row_ = base + (entries_.row() - finder.base(file));
+      return true;
+    }
+  }
+  std::string_view key() const override { return entries_.key(); }
+  uint64_t row() const override { return row_; }
+  uint64_t count() const override { return entries_.count(); }
+
+ private:
+  Result<bool> OpenBlock() {
+    while (block_ == blocks_.size()) {
+      if (top_ == tops_.size()) return false;
+      ARROW_ASSIGN_OR_RAISE(auto bytes, ReadRange(store_, *input_.input, tops_[top_].bytes));
+      ARROW_ASSIGN_OR_RAISE(blocks_, ReadFenceBlock(ViewOf(*bytes), tops_[top_++]));
+      block_ = 0;
+    }
+    const ByteRange range = blocks_[block_++].bytes;
+    if (buffer_ == nullptr || range.end > buffered_.end) {
+      // This block and those after it, as many as a read takes.
+      buffered_ = range;
+      for (size_t i = block_; i < blocks_.size() && buffered_.size_bytes() < read_bytes_; ++i) {
+        buffered_.end = blocks_[i].bytes.end;
+      }
+      ARROW_ASSIGN_OR_RAISE(buffer_, ReadRange(store_, *input_.input, buffered_));
+    }
+    const auto bytes = ViewOf(*buffer_).substr(static_cast<size_t>(range.begin - buffered_.begin),
+                                               static_cast<size_t>(range.size_bytes()));
+    ARROW_ASSIGN_OR_RAISE(const std::string_view entries, OpenSortedBlock(bytes));
+    entries_ = EntryReader(entries, input_.reader->head().file_rows);
+    return true;
+  }
+
+  store::Store& store_;
+  const Input& input_;
+  const int64_t read_bytes_;
+  const std::vector<Fence>& tops_;
+  std::vector<Fence> blocks_;             // of the fence block before top_
+  size_t top_ = 0, block_ = 0;
+  std::shared_ptr<arrow::Buffer> buffer_;
+  ByteRange buffered_;
+  EntryReader entries_;
+  uint64_t row_ = 0;
+};
+
 class Merger {
  public:
   Merger(store::Store& store, std::span<const MergeInput> inputs, const FragmentOptions& options)
@@ -62,6 +129,7 @@ class Merger {
   Status FeedKeys(const Input& input, const KeyRuns& keys, bool null_keys, uint64_t item,
                   PostingSorter::Feeder* feeder);
   uint64_t NewHash(const HashSpace& from, uint64_t hash) const;
+  Status MergeSorted(const EntrySink& sink) const;
   Status CheckStop() const {
     return options_.stop == nullptr ? Status::OK() : options_.stop->Check();
   }
@@ -86,6 +154,9 @@ Status Merger::Open() {
     }
     if (head.space.word_keys != options_.word_keys) {
       return InvalidArgument("inputs are of different key forms", "input", i);
+    }
+    if (!options_.sorted.empty() && !head.has_sorted) {
+      return InvalidArgument("an input has no sorted part", "input", i);
     }
     const bool has_covering = options_.covering != nullptr;
     if (head.has_covering != has_covering) {
@@ -297,6 +368,18 @@ Status Merger::FeedLists(const Input& input, PostingSorter::Feeder* feeder) {
   return Status::OK();
 }
 
+// Inputs' files come one input after another, so runs of one key are in row order still.
+Status Merger::MergeSorted(const EntrySink& sink) const {
+  const int64_t read_bytes = std::clamp<int64_t>(
+      options_.memory_bytes_max / 4 / static_cast<int64_t>(inputs_.size() + 1), 64 << 10,
+      kReadBytes);
+  std::vector<std::unique_ptr<EntryStream>> streams;
+  for (const Input& input : inputs_) {
+    streams.push_back(std::make_unique<LiveRuns>(store_, input, read_bytes));
+  }
+  return MergeStreams(std::move(streams), options_.stop, sink);
+}
+
 Result<FragmentInfo> Merger::Run(store::Upload& upload) {
   ARROW_RETURN_NOT_OK(Open());
   space_ = JointSpace();
@@ -327,7 +410,11 @@ Result<FragmentInfo> Merger::Run(store::Upload& upload) {
   if (covers_) {
     ARROW_ASSIGN_OR_RAISE(head_.covering_schema, SerializeSchema(*options_.covering));
   }
-  return WriteFragment(&page_maps_, &sorter, std::move(head_), upload);
+  SortedSource sorted;
+  if (!options_.sorted.empty()) {
+    sorted = [this](const EntrySink& sink) { return MergeSorted(sink); };
+  }
+  return WriteFragment(&page_maps_, &sorter, sorted, options_, std::move(head_), upload);
 }
 
 }  // namespace

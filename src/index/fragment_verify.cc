@@ -27,6 +27,8 @@ class Verifier {
   Status CheckBlocks();
   Status CheckOneBlock(uint64_t block, std::string_view bytes);
   Status CheckLists();
+  Status CheckSorted();
+  Status CheckSortedBlock(const Fence& fence, const Fence* next, std::string* key);
   // item: of the covering block; row_count: rows it must have.
   Status CheckCovering(uint64_t item, uint64_t row_count);
   Status CheckRuns(const KeyRuns& keys, uint64_t* row_count);
@@ -37,6 +39,7 @@ class Verifier {
   std::shared_ptr<const Fragment> fragment_;
   const FragmentReader* reader_ = nullptr;
   uint64_t keys_ = 0, runs_ = 0, rows_ = 0;
+  uint64_t sorted_keys_ = 0;
 };
 
 std::string_view ViewOf(const arrow::Buffer& buffer) {
@@ -156,6 +159,65 @@ Status Verifier::CheckLists() {
   return Status::OK();
 }
 
+// key: the last of the block before; of this one afterwards.
+Status Verifier::CheckSortedBlock(const Fence& fence, const Fence* next, std::string* key) {
+  ARROW_ASSIGN_OR_RAISE(auto buffer, Read(fence.bytes));
+  ARROW_ASSIGN_OR_RAISE(const std::string_view bytes, OpenSortedBlock(ViewOf(*buffer)));
+  EntryReader entries(bytes, reader_->head().file_rows);
+  uint64_t rows = 0;
+  std::vector<Posting> scratch;
+  while (entries.Next()) {
+    if (entries.fresh()) {
+      if (rows == 0 ? entries.key() < *key || entries.key() < fence.key : entries.key() <= *key) {
+        return Corrupt("keys of a sorted block are out of order");
+      }
+      if (entries.key() != *key) ++sorted_keys_;
+      *key = entries.key();
+    }
+    scratch.clear();
+    if (!reader_->finder().ToPosting(entries.row(), entries.count(), &scratch)) {
+      return Corrupt("a run leaves its file", "row", entries.row());
+    }
+    rows += entries.count();
+  }
+  if (entries.damaged() || rows == 0 || rows != fence.row_count ||
+      (next != nullptr && *key > next->key)) {
+    return Corrupt("a sorted block is not what its fence says");
+  }
+  return Status::OK();
+}
+
+Status Verifier::CheckSorted() {
+  const FragmentHead& head = reader_->head();
+  if (!head.has_sorted) return Status::OK();
+  uint64_t rows = 0;
+  std::string key;
+  for (const Fence& top : head.sorted.fences) {
+    ARROW_ASSIGN_OR_RAISE(auto buffer, Read(top.bytes));
+    auto fences = ReadFenceBlock(ViewOf(*buffer), top);
+    if (!fences.ok()) {
+      return AddContext(fences.status(), "offset_bytes", std::to_string(top.bytes.begin));
+    }
+    for (size_t i = 0; i < fences->size(); ++i) {
+      const Fence& fence = (*fences)[i];
+      const Fence* next = i + 1 < fences->size() ? &(*fences)[i + 1] : nullptr;
+      const Status checked = CheckSortedBlock(fence, next, &key);
+      if (!checked.ok()) {
+        return AddContext(checked, "block_offset_bytes", std::to_string(fence.bytes.begin));
+      }
+    }
+    rows += top.row_count;
+  }
+  // Two long keys of one fingerprint are one key of the hash part.
+  const bool keys_match = head.space.word_keys ? sorted_keys_ == head.key_count
+                                               : sorted_keys_ >= head.key_count;
+  if (rows != head.indexed_rows || !keys_match || (rows > 0 && key >= head.sorted.end)) {
+    return Corrupt("the sorted part does not match the hash part", "rows", rows, "expected",
+                   head.indexed_rows, "keys", sorted_keys_, "expected_keys", head.key_count);
+  }
+  return Status::OK();
+}
+
 Status Verifier::Run() {
   if (info_.head.begin < static_cast<int64_t>(sizeof(kFragmentMagic)) ||
       info_.head.empty() || info_.head.end != info_.size_bytes) {
@@ -171,6 +233,7 @@ Status Verifier::Run() {
   ARROW_RETURN_NOT_OK(CheckPageMaps());
   ARROW_RETURN_NOT_OK(CheckBlocks());
   ARROW_RETURN_NOT_OK(CheckLists());
+  ARROW_RETURN_NOT_OK(CheckSorted());
   const FragmentHead& counted = reader_->head();
   if (keys_ != counted.key_count || runs_ != counted.run_count ||
       rows_ != counted.indexed_rows ||

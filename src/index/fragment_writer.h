@@ -2,19 +2,26 @@
 // builder and by merging. Private to this room.
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 #include "base/status.h"
 #include "index/fragment.h"
 #include "index/fragment_head.h"
 #include "index/posting_sorter.h"
+#include "index/sorted_section.h"
 #include "store/store.h"
 
 namespace grebe::index {
 
-// Writes the whole fragment: `page_maps` in file order, then the sorter's sections, then the head.
-// head: schemas, files (row counts, page map sizes and checksums) and indexed_rows are set.
+// Gives the runs of a fragment's sorted part, in order.
+using SortedSource = std::function<Status(const EntrySink&)>;
+
+// Writes the whole fragment: `page_maps` in file order, then the sorter's sections, then what
+// `sorted` gives (null: no sorted part), then the head. head: schemas, files (row counts, page map
+// sizes and checksums) and indexed_rows are set.
 Result<FragmentInfo> WriteFragment(SpillBuffer* page_maps, PostingSorter* sorter,
+                                   const SortedSource& sorted, const FragmentOptions& options,
                                    FragmentHead head, store::Upload& upload);
 
 // The ascending first global rows of the files that have rows.

@@ -10,8 +10,9 @@
 #include "base/status.h"
 #include "index/fragment.h"
 #include "index/manifest.h"
-#include "parquet/page_map.h"
+#include "key/ordered.h"
 #include "parquet/file_schema.h"
+#include "parquet/page_map.h"
 #include "store/store.h"
 
 namespace grebe::index {
@@ -96,6 +97,24 @@ class IndexView {
   virtual Result<std::vector<FoundRows>> Find(const key::EncodedKeys& keys,
                                               const FindOptions& options,
                                               ProbeCounters* counters) = 0;
+
+  // Finds the rows of a range of keys, in key order, then by (file path, row); skips `offset` of
+  // them and stops after `limit` (negative: none). Cost in memory: none. Remote: one wave for the
+  // fences of the range (and the page maps, as Find), then waves of the blocks that hold the rows
+  // up to the limit, each of at most kRangeWaveBytes; adjacent blocks are one request. Errors: as
+  // Find; InvalidArgument when the index is not sorted.
+  struct RangeOptions {
+    int64_t offset = 0;
+    int64_t limit = -1;
+    bool page_maps = true;
+  };
+  static constexpr int64_t kRangeWaveBytes = 16 << 20;
+  virtual Result<std::vector<FoundRun>> FindRange(const key::OrderedRange& range,
+                                                  const RangeOptions& options,
+                                                  ProbeCounters* counters) = 0;
+  // How many rows a range has. Reads only the blocks at its two ends where no file of a fragment
+  // has vanished.
+  virtual Result<int64_t> CountRange(const key::OrderedRange& range, ProbeCounters* counters) = 0;
 
   // The page map of a file, loaded by the Find that found it. Costs a range read when it was not,
   // or when it had to make room meanwhile. Errors: Corrupt, as Find.

@@ -308,12 +308,8 @@ Status IndexViewImpl::Finder::ReadNeeds() {
     requests.push_back({view_.fragments_[needs_[i].fragment].object, needs_[i].range});
   }
   for (const PageMapShelf::Unit unit : units_) requests.push_back(view_.shelf_.request(unit));
-  if (requests.empty()) return Status::OK();
   std::vector<std::shared_ptr<arrow::Buffer>> buffers;
-  ++counters_.waves;
-  counters_.requests += static_cast<int64_t>(requests.size());
-  ARROW_RETURN_NOT_OK(ReadWave(*view_.store_, requests, &buffers));
-  for (const auto& buffer : buffers) counters_.bytes_read += buffer->size();
+  ARROW_RETURN_NOT_OK(view_.ReadCounted(requests, &counters_, &buffers));
   for (size_t i = 0; i < missing.size(); ++i) needs_[missing[i]].bytes = std::move(buffers[i]);
   for (size_t i = 0; i < units_.size(); ++i) {
     view_.shelf_.Put(units_[i], std::move(buffers[missing.size() + i]));
@@ -362,21 +358,7 @@ Status IndexViewImpl::Finder::LoadFoundMaps() {
   for (const std::vector<Hit>& hits : hits_) {
     for (const Hit& hit : hits) units.push_back(view_.shelf_.unit_of_file(hit.run.file));
   }
-  std::sort(units.begin(), units.end());
-  units.erase(std::unique(units.begin(), units.end()), units.end());
-  std::erase_if(units, [&](PageMapShelf::Unit unit) { return view_.shelf_.Touch(unit); });
-  if (units.empty()) return Status::OK();
-  std::vector<store::ReadRequest> requests;
-  for (const PageMapShelf::Unit unit : units) requests.push_back(view_.shelf_.request(unit));
-  ++counters_.waves;
-  counters_.requests += static_cast<int64_t>(requests.size());
-  std::vector<std::shared_ptr<arrow::Buffer>> buffers;
-  ARROW_RETURN_NOT_OK(ReadWave(*view_.store_, requests, &buffers));
-  for (size_t i = 0; i < units.size(); ++i) {
-    counters_.bytes_read += buffers[i]->size();
-    view_.shelf_.Put(units[i], std::move(buffers[i]));
-  }
-  return Status::OK();
+  return view_.LoadMaps(std::move(units), &counters_);
 }
 
 // One row per row of the hits, in their order.

@@ -32,10 +32,21 @@ class IndexViewImpl final : public IndexView {
   const std::vector<ViewFile>& files() const override { return files_; }
   Result<std::vector<FoundRows>> Find(const key::EncodedKeys& keys, const FindOptions& options,
                                       ProbeCounters* counters) override;
+  Result<std::vector<FoundRun>> FindRange(const key::OrderedRange& range,
+                                          const RangeOptions& options,
+                                          ProbeCounters* counters) override;
+  Result<int64_t> CountRange(const key::OrderedRange& range, ProbeCounters* counters) override;
   Result<std::shared_ptr<const pq::PageMap>> page_map(uint32_t file) override;
 
  private:
-  class Finder;   // one call of Find: index_view_find.cc
+  class Finder;        // one call of Find: index_view_find.cc
+  class RangeFinder;   // one call of FindRange or CountRange: index_view_range.cc
+
+  // Reads ranges as one wave, counting it; none: no wave.
+  Status ReadCounted(std::span<const store::ReadRequest> requests, ProbeCounters* counters,
+                     std::vector<std::shared_ptr<arrow::Buffer>>* buffers);
+  // Loads the page maps of files that are not loaded, as one wave.
+  Status LoadMaps(std::vector<PageMapShelf::Unit> units, ProbeCounters* counters);
 
   const Manifest manifest_;
   const std::shared_ptr<store::Store> store_;
