@@ -14,6 +14,7 @@ using Json = nlohmann::ordered_json;
 struct BuildFlags {
   BuildOptions options;
   std::string key, covering;
+  bool sorted = false;
   bool all = false;
   bool clean = false;
   VerifyOptions verify;
@@ -64,12 +65,15 @@ void AddCreate(CLI::App* index, Common* common, BuildFlags* flags) {
   command->add_option("--key", flags->key, "Key columns, as in a,b.c")->required();
   command->add_option("--covering", flags->covering,
                       "Columns whose values the index keeps: asking for them reads no data file");
+  command->add_flag("--sorted", flags->sorted,
+                    "Also keep the keys in order, so that ranges of keys can be looked up");
   AddBuildOptions(command, flags);
   AddSkipFlag(command, flags);
   OnCommand(command, common, [=]() -> arrow::Status {
     CreateOptions options;
     options.key = SplitColumns(flags->key);
     options.covering = SplitColumns(flags->covering);
+    options.sorted = flags->sorted;
     options.build = flags->options;
     arrow::Result<BuildSummary> summary = [&] {
       ProgressBar bar;

@@ -52,6 +52,7 @@ struct BuildOptions {
 struct CreateOptions {
   std::vector<std::string> key;           // dotted paths of primitive columns, or partition columns
   std::vector<std::string> covering;      // columns whose values the index keeps
+  bool sorted = false;                    // also keep the keys in order: Index::GetRange
   BuildOptions build;
 };
 
@@ -99,6 +100,7 @@ struct IndexDescription {
   int64_t version = 0;
   std::vector<std::string> key;           // "user_id int"
   std::vector<std::string> covering;
+  bool sorted = false;
   std::string table_uri, table_kind, created_at, writer;
   int64_t files = 0;                      // live data files
   int64_t rows = 0;                       // of live data files

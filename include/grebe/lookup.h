@@ -35,6 +35,8 @@ struct CacheOptions {
 struct OpenOptions {
   // Key columns that lookups will use: picks the index when ref.name is empty.
   std::vector<std::string> key;
+  // The lookups are ranges: a sorted index will do whose first key columns those are.
+  bool ranges = false;
   CacheOptions cache;
   // Where no index has exactly these key columns (and ref.name is empty): look keys up by scanning
   // the files' statistics, Bloom filters and pages. The same answers, in more waves and bytes, and
@@ -55,6 +57,25 @@ struct GetResult {
   std::shared_ptr<arrow::RecordBatch> rows;
   std::vector<int64_t> row_counts;    // per key, in the order asked
   Explain explain;
+};
+
+// A stretch of keys in order: the first key columns equal to values, then, maybe, bounds of the
+// next one. Nulls are below every value, and NaN above every number, but neither is within bounds.
+struct KeyRange {
+  // One row, columns named as the first key columns; null: none. A null equals nulls.
+  std::shared_ptr<arrow::RecordBatch> equal;
+  // One row, the column after those; null: no bound on that side. A bound need not be a value that
+  // the key can have (ts < 7.5 of whole seconds).
+  std::shared_ptr<arrow::RecordBatch> lower, upper;
+  bool lower_inclusive = true, upper_inclusive = false;
+};
+
+enum class Comparison { kEqual, kLess, kLessOrEqual, kGreater, kGreaterOrEqual };
+
+struct KeyCondition {
+  std::string column;
+  Comparison comparison = Comparison::kEqual;
+  std::string value;
 };
 
 struct CountResult {
@@ -86,6 +107,20 @@ class Index {
   // composite keys) are compared in their key columns' pages, in one wave.
   virtual arrow::Result<CountResult> Count(const arrow::RecordBatch& keys) = 0;
 
+  // The rows of a range of keys, in key order, then by file and row; offset and limit count rows of
+  // the whole range. Only of indexes created with `sorted`. Cost with the index local: ONE wave for
+  // the pages of the rows returned; with the index remote, one wave more for fences and one for
+  // the blocks of the range (several when they exceed 16 MiB). row_counts has one number. Errors:
+  // as Get; InvalidArgument when the index is not sorted.
+  virtual arrow::Result<GetResult> GetRange(const KeyRange& range,
+                                            const GetOptions& options = {}) = 0;
+  // The number of rows of a range, from the index alone; counts has one number.
+  virtual arrow::Result<CountResult> CountRange(const KeyRange& range) = 0;
+
+  // A range given as text: ("user_id", =, "42"), ("ts", >=, "2026-01-01"). Errors: InvalidArgument
+  // for conditions that are no stretch of the key order, with what would be one.
+  arrow::Result<KeyRange> ParseRange(const std::vector<KeyCondition>& conditions,
+                                     const std::vector<std::string>& null_columns = {}) const;
   // One key given as text: ("user_id", "42"), ... ; see docs/reference/cli.md for the forms.
   arrow::Result<std::shared_ptr<arrow::RecordBatch>> ParseKey(
       const std::vector<std::pair<std::string, std::string>>& columns,

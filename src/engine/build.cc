@@ -353,6 +353,7 @@ Result<IndexSpec> SpecOf(const index::Manifest& manifest) {
     spec.key_types.push_back(type);
   }
   spec.covering = manifest.covering;
+  spec.sorted = manifest.sorted;
   if (!manifest.covering_schema.empty()) {
     ARROW_ASSIGN_OR_RAISE(spec.covering_schema, index::ParseSchema(manifest.covering_schema));
   }
@@ -363,6 +364,7 @@ index::FragmentOptions FragmentOptionsOf(const IndexSpec& spec, const BuildOptio
   index::FragmentOptions out;
   out.word_keys = key::KeyCodec(spec.key_types).is_word();
   out.covering = spec.covering_schema;
+  if (spec.sorted) out.sorted = spec.key_types;
   out.memory_bytes_max = options.memory_bytes_max;
   out.spill_folder = options.spill_folder;
   out.threads = options.threads;

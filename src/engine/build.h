@@ -22,6 +22,7 @@ struct IndexSpec {
   std::vector<std::string> key;
   std::vector<key::KeyType> key_types;               // empty: taken from the files
   std::vector<std::string> covering;
+  bool sorted = false;
   std::shared_ptr<arrow::Schema> covering_schema;    // null: taken from the files, if any
 };
 

@@ -194,6 +194,7 @@ Result<BuildSummary> CreateIndexAt(const TableContext& context, const std::strin
   engine::IndexSpec spec;
   spec.key = options.key;
   spec.covering = options.covering;
+  spec.sorted = options.sorted;
   ARROW_ASSIGN_OR_RAISE(auto built,
                         engine::BuildFragment(snapshot.root, snapshot.files, snapshot.partitions,
                                               folder, options.build, &spec));
@@ -203,6 +204,7 @@ Result<BuildSummary> CreateIndexAt(const TableContext& context, const std::strin
     manifest.key.push_back({spec.key[i], spec.key_types[i].ToString()});
   }
   manifest.covering = spec.covering;
+  manifest.sorted = spec.sorted;
   if (spec.covering_schema != nullptr) {
     ARROW_ASSIGN_OR_RAISE(manifest.covering_schema, index::SerializeSchema(*spec.covering_schema));
   }

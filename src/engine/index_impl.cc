@@ -12,6 +12,7 @@
 #include "engine/covering_types.h"
 #include "engine/engine.h"
 #include "engine/index_report.h"
+#include "engine/key_range.h"
 #include "engine/key_rows.h"
 #include "engine/scan_index.h"
 #include "engine/table_context.h"
@@ -84,6 +85,50 @@ class IndexImpl final : public Index {
       ARROW_RETURN_NOT_OK(GetFromPages(&asked, shape, options, &result));
     }
     result.explain.rows = result.rows->num_rows();
+    result.explain.stage_us.total = watch.TotalUs() + result.explain.stage_us.open;
+    return result;
+  }
+
+  Result<GetResult> GetRange(const KeyRange& range, const GetOptions& options) override {
+    if (options.offset < 0) return InvalidArgument("negative offset", "offset", options.offset);
+    Stopwatch watch;
+    GetResult result;
+    result.explain = TakeOpenCost();
+    ARROW_ASSIGN_OR_RAISE(const auto ordered, Ordered(range));
+    ARROW_ASSIGN_OR_RAISE(auto shape, ShapeOf(options.columns));
+    Stopwatch probe;
+    index::ProbeCounters counters;
+    KeyRows found;
+    ARROW_ASSIGN_OR_RAISE(found.runs,
+                          view_->FindRange(ordered, {options.offset, options.limit, true},
+                                           &counters));
+    AddCounters(counters, &result.explain);
+    result.explain.stage_us.probe += probe.LapUs();
+    const RowSet rows({found});
+    const lookup::FetchPart part{shape.get(), rows.files()};
+    ARROW_ASSIGN_OR_RAISE(auto batches,
+                          lookup::FetchRows(*view_, *root_.store, std::span(&part, 1),
+                                            FetchOptionsOf(options), &result.explain));
+    if (ReadsKey(*batches[0]->schema())) {
+      ARROW_RETURN_NOT_OK(CheckOrder(ordered, found, rows, *batches[0], &result.explain));
+    }
+    ARROW_RETURN_NOT_OK(TakeRows(rows, {found}, *shape, batches[0], &result));
+    result.explain.rows = result.rows->num_rows();
+    result.explain.stage_us.total = watch.TotalUs() + result.explain.stage_us.open;
+    return result;
+  }
+
+  Result<CountResult> CountRange(const KeyRange& range) override {
+    Stopwatch watch;
+    CountResult result;
+    result.explain = TakeOpenCost();
+    ARROW_ASSIGN_OR_RAISE(const auto ordered, Ordered(range));
+    index::ProbeCounters counters;
+    ARROW_ASSIGN_OR_RAISE(const int64_t count, view_->CountRange(ordered, &counters));
+    AddCounters(counters, &result.explain);
+    result.counts.push_back(count);
+    result.explain.rows = count;
+    result.explain.stage_us.probe = watch.TotalUs();
     result.explain.stage_us.total = watch.TotalUs() + result.explain.stage_us.open;
     return result;
   }
@@ -192,14 +237,50 @@ class IndexImpl final : public Index {
       }
       asked.keys.push_back(std::move(rows));
     }
+    AddCounters(counters, explain);
+    explain->stage_us.probe += watch.LapUs();
+    return asked;
+  }
+
+  static void AddCounters(const index::ProbeCounters& counters, Explain* explain) {
     explain->waves += counters.waves;
     explain->requests += counters.requests;
     explain->bytes_read += counters.bytes_read;
     explain->fragments_probed += counters.fragments_probed;
     explain->postings += counters.postings;
     explain->cache_hits += counters.block_cache_hits;
-    explain->stage_us.probe += watch.LapUs();
-    return asked;
+  }
+
+  Result<key::OrderedRange> Ordered(const KeyRange& range) const {
+    if (!view_->manifest().sorted) {
+      return InvalidArgument("the index is not sorted: 'grebe index create --sorted' makes one",
+                             "index", description_.name);
+    }
+    return engine::OrderedRangeOf(key_names_, codec_.types(), range);
+  }
+
+  // Rows whose keys are read anyway must ascend within the range.
+  Status CheckOrder(const key::OrderedRange& range, const KeyRows& found, const RowSet& rows,
+                    const arrow::RecordBatch& batch, Explain* explain) const {
+    key::EncodedKeys held;
+    std::vector<bool> absent;
+    ARROW_RETURN_NOT_OK(lookup::EncodeRowKeys(codec_, key_names_, batch, &held, &absent));
+    key::OrderedKeys ordered;
+    ARROW_RETURN_NOT_OK(key::OrderKeys(codec_.types(), held, &ordered));
+    std::string_view before;
+    for (const index::FoundRun& run : found.runs) {
+      const int64_t first = rows.PositionOf(run.file, run.first_row);
+      for (int64_t at = first; at < first + run.row_count; ++at) {
+        ++explain->verified_rows;
+        const std::string_view key = ordered.view(at);
+        if (absent[at] || key < before || !range.Contains(key)) {
+          return Corrupt("a row does not hold the key that the index says", "file",
+                         view_->files()[run.file].path, "row", run.first_row.value + at - first);
+        }
+        before = key;
+      }
+    }
+    return Status::OK();
   }
 
   // Whether the columns that are read anyway hold the whole key, so that comparing it is free.
@@ -417,7 +498,7 @@ Result<std::shared_ptr<Index>> engine::OpenIndexAt(const TableContext& context,
                                                    const std::string& name,
                                                    const OpenOptions& options) {
   Stopwatch watch;
-  auto looked = engine::FindIndex(context, name, options.key);
+  auto looked = engine::FindIndex(context, name, options.key, options.ranges);
   if (!looked.ok() && IsKind(looked.status(), ErrorKind::kNotFound) && name.empty() &&
       options.scan_without_index && !options.key.empty()) {
     return engine::OpenScanIndexAt(context, options);

@@ -69,6 +69,7 @@ IndexDescription Describe(const std::string& name, const Manifest& manifest) {
   out.version = manifest.version;
   for (const auto& column : manifest.key) out.key.push_back(column.name + " " + column.type);
   out.covering = manifest.covering;
+  out.sorted = manifest.sorted;
   out.table_uri = manifest.table_uri;
   out.table_kind = manifest.table_kind;
   out.created_at = manifest.created_at;
@@ -103,6 +104,7 @@ std::string IndexDescription::ToJson() const {
                {"version", version},
                {"key", key},
                {"covering", covering},
+               {"sorted", sorted},
                {"table", table_uri},
                {"kind", table_kind},
                {"created_at", created_at},

@@ -273,6 +273,12 @@ class ScanIndex final : public Index {
     return result;
   }
 
+  Result<GetResult> GetRange(const KeyRange& range, const GetOptions& options) override {
+    return NotSorted();
+  }
+
+  Result<CountResult> CountRange(const KeyRange& range) override { return NotSorted(); }
+
   Result<CountResult> Count(const arrow::RecordBatch& keys) override {
     Stopwatch watch;
     CountResult result;
@@ -299,6 +305,12 @@ class ScanIndex final : public Index {
   }
 
  private:
+  static Status NotSorted() {
+    return InvalidArgument(
+        "a range in key order needs a sorted index: 'grebe index create --sorted' makes one; "
+        "'grebe scan --where' gives the rows in the files' order");
+  }
+
   Result<std::shared_ptr<AskedKeys>> Ask(const arrow::RecordBatch& keys) const {
     for (const std::string& name : names_) {
       if (keys.GetColumnByName(name) == nullptr) {

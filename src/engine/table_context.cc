@@ -21,12 +21,18 @@ std::string JoinNames(const std::vector<std::string>& names) {
   return joined.empty() ? "none" : joined;
 }
 
-bool SameKeyColumns(const index::Manifest& manifest, std::vector<std::string> key) {
+// Whether the key's first columns are these, in any order.
+bool BeginsWith(const index::Manifest& manifest, std::vector<std::string> key) {
+  if (key.size() > manifest.key.size()) return false;
   std::vector<std::string> own;
-  for (const auto& column : manifest.key) own.push_back(column.name);
+  for (size_t i = 0; i < key.size(); ++i) own.push_back(manifest.key[i].name);
   std::sort(own.begin(), own.end());
   std::sort(key.begin(), key.end());
   return own == key;
+}
+
+bool SameKeyColumns(const index::Manifest& manifest, const std::vector<std::string>& key) {
+  return key.size() == manifest.key.size() && BeginsWith(manifest, key);
 }
 
 }  // namespace
@@ -121,7 +127,7 @@ Result<std::shared_ptr<const index::Fragment>> OpenFragment(const store::Locatio
 }
 
 Result<FoundIndex> FindIndex(const TableContext& context, const std::string& name,
-                             const std::vector<std::string>& key) {
+                             const std::vector<std::string>& key, bool ranges) {
   const auto read = [&](const std::string& candidate) -> Result<std::optional<index::Manifest>> {
     ARROW_RETURN_NOT_OK(CheckIndexName(candidate));
     return index::ManifestLog(IndexFolder(context, candidate)).ReadNewest();
@@ -135,21 +141,32 @@ Result<FoundIndex> FindIndex(const TableContext& context, const std::string& nam
   if (!key.empty()) {
     const std::string guess = DefaultIndexName(key);
     ARROW_ASSIGN_OR_RAISE(auto manifest, read(guess));
-    if (manifest && SameKeyColumns(*manifest, key)) return FoundIndex{guess, *std::move(manifest)};
+    if (manifest && SameKeyColumns(*manifest, key) && (!ranges || manifest->sorted)) {
+      return FoundIndex{guess, *std::move(manifest)};
+    }
   }
   ARROW_ASSIGN_OR_RAISE(auto names, ListIndexNames(context));
-  std::vector<FoundIndex> matches;
+  std::vector<FoundIndex> matches, sorted;
   std::vector<std::string> live;
   for (const std::string& candidate : names) {
     ARROW_ASSIGN_OR_RAISE(auto manifest, read(candidate));
     if (!manifest) continue;
     live.push_back(candidate);
+    if (ranges && manifest->sorted && BeginsWith(*manifest, key)) {
+      sorted.push_back({candidate, *manifest});
+    }
     if (key.empty() || SameKeyColumns(*manifest, key)) {
       matches.push_back({candidate, *std::move(manifest)});
     }
   }
+  if (!sorted.empty()) matches = std::move(sorted);
   if (matches.size() == 1) return std::move(matches[0]);
   const std::string columns = JoinNames(key);
+  if (matches.empty() && ranges) {
+    return NotFound("no sorted index begins with these columns: 'grebe index create --sorted' makes "
+                    "one", "columns", columns, "table", store::DisplayUri(context.table), "indexes",
+                    JoinNames(live));
+  }
   if (matches.empty()) {
     return NotFound("no index of these key columns: 'grebe index create' makes one", "key", columns,
                     "table", store::DisplayUri(context.table), "indexes", JoinNames(live));

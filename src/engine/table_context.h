@@ -50,9 +50,10 @@ struct FoundIndex {
   index::Manifest manifest;
 };
 
-// Finds the index: by name; else the one of exactly these key columns (in any order); else the
-// only one. Errors: NotFound, naming the indexes there are.
+// Finds the index: by name; else the one of exactly these key columns (in any order); else, for
+// ranges, the sorted one whose first key columns these are; else, without columns, the only one.
+// Errors: NotFound, naming the indexes there are.
 Result<FoundIndex> FindIndex(const TableContext& context, const std::string& name,
-                             const std::vector<std::string>& key);
+                             const std::vector<std::string>& key, bool ranges = false);
 
 }  // namespace grebe::engine

@@ -83,6 +83,7 @@ class TableCheck:
     def build(self, extra):
         """Builds the index at once, or in steps: files come and go between refreshes, fragments
         are merged. Returns the rows it holds."""
+        self.extra = extra
         files = oracle.data_files(self.path)
         if len(files) < 2 or self.rng.random() < 0.5:
             return grebe_cli.create(self.path, self.table.key, self.root,
@@ -128,7 +129,7 @@ class TableCheck:
                 raise
             self.table.spec["steps"].append("create again")
             grebe_cli.run(["index", "drop", *command[2:]])
-            grebe_cli.create(self.path, self.table.key, self.root)
+            grebe_cli.create(self.path, self.table.key, self.root, extra=self.extra)
 
     def pick_key(self):
         """A present key mostly; or an absent one, an extreme one, one with nulls."""
@@ -245,13 +246,13 @@ class TableCheck:
                            f"pyarrow {len(expected)}")
 
 
-def check_table(number, seed, lookups, keep):
+def check_table(number, seed, lookups, keep, check_type=TableCheck):
     folder = pathlib.Path(tempfile.mkdtemp(prefix=f"grebe-diff-{number}-"))
     started = time.monotonic()
     check = None
     problem = refused = None
     try:
-        check = TableCheck(number, seed, lookups, folder)
+        check = check_type(number, seed, lookups, folder)
         check.run()
     except Refused as error:
         refused = str(error)
@@ -267,7 +268,7 @@ def check_table(number, seed, lookups, keep):
             "seconds": round(time.monotonic() - started, 2)}
 
 
-def main():
+def main(check_type=TableCheck, program="tests/differential/run.py"):
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--seed", type=int, default=int(os.environ.get("GREBE_TEST_SEED", "0")))
     parser.add_argument("--tables", type=int, default=80)
@@ -283,7 +284,7 @@ def main():
     started = time.monotonic()
     failed, refused, lookups, key_kinds = [], [], 0, set()
     with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
-        jobs = [pool.submit(check_table, n, seed, each, options.keep) for n in numbers]
+        jobs = [pool.submit(check_table, n, seed, each, options.keep, check_type) for n in numbers]
         for job in concurrent.futures.as_completed(jobs):
             result = job.result()
             lookups += result["lookups"]
@@ -295,7 +296,7 @@ def main():
                 failed.append(result)
                 print(f"FAILED table {result['table']}: {result['problem']}\n"
                       f"  {json.dumps(result['spec'])}\n"
-                      f"  again: tests/differential/run.py --seed {seed} --tables {options.tables} "
+                      f"  again: {program} --seed {seed} --tables {options.tables} "
                       f"--lookups {options.lookups} --table {result['table']} --keep", flush=True)
                 if options.keep:
                     print(f"  kept: {result['folder']}")
