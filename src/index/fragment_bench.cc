@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/rng.h"
 #include "index/fragment.h"
+#include "index/sorted_section.h"
 
 namespace grebe::index {
 namespace {
@@ -40,10 +41,12 @@ struct Case {
   uint64_t (*id)(uint64_t row, uint64_t rows);
   // Words only: the word of an id.
   uint64_t (*word)(uint64_t id);
+  bool sorted = false;   // with a sorted part
 };
 
 uint64_t Same(uint64_t id) { return id; }
 uint64_t Scattered(uint64_t id) { return Mix64(id + 1); }
+uint64_t Microseconds(uint64_t id) { return 1'700'000'000'000'000 + id * 1000; }
 uint64_t Unique(uint64_t row, uint64_t) { return row; }
 uint64_t TenRows(uint64_t row, uint64_t rows) { return Mix64(row) % (rows / 10 + 1); }
 uint64_t Runs32(uint64_t row, uint64_t) { return row / 32; }
@@ -56,6 +59,10 @@ const Case kCases[] = {
     {"sorted_runs_of_32_16_bytes", false, 16'000'000, 100'000, Runs32, nullptr},
     {"sorted_runs_of_32_wide_ids", true, 16'000'000, 100'000, Runs32, Scattered},
     {"unique_wide_ids", true, 16'000'000, 100'000, Unique, Scattered},
+    {"ranges_in_time_order", true, 16'000'000, 100'000, Unique, Microseconds, true},
+    {"ranges_users_ten_rows", true, 16'000'000, 100'000, TenRows, Same, true},
+    {"ranges_users_ten_rows_wide_ids", true, 16'000'000, 100'000, TenRows, Scattered, true},
+    {"ranges_unique_16_bytes", false, 10'000'000, 100'000, Unique, nullptr, true},
     {"large_users_ten_rows_wide_ids", true, 100'000'000, 500'000, TenRows, Scattered},
     {"large_unique_16_bytes", false, 100'000'000, 500'000, Unique, nullptr},
 };
@@ -69,6 +76,7 @@ void AppendKey(const Case& spec, uint64_t id, key::EncodedKeys* keys) {
     return;
   }
   const uint64_t parts[2] = {Mix64(2 * id + 1), Mix64(2 * id + 2)};
+  keys->bytes.push_back(17);   // the canonical form: size + 1
   keys->bytes.append(reinterpret_cast<const char*>(parts), 16);
   keys->offsets.push_back(keys->bytes.size());
 }
@@ -120,6 +128,10 @@ Result<FragmentInfo> BuildFragment(const Case& spec, StringUpload* upload) {
   FragmentOptions options;
   options.word_keys = spec.word_keys;
   options.threads = 2;
+  if (spec.sorted) {
+    ARROW_ASSIGN_OR_RAISE(auto type, key::KeyType::Parse(spec.word_keys ? "int" : "binary"));
+    options.sorted = {type};
+  }
   ARROW_ASSIGN_OR_RAISE(auto builder, FragmentBuilder::Make(options));
   ARROW_RETURN_NOT_OK(builder->AddSchema("").status());
   std::atomic<int64_t> next_file{0};
@@ -167,6 +179,13 @@ Status Ensure(const Case& spec, benchmark::State* state) {
     state->counters["peak_mb"] =
         static_cast<double>(peak - static_cast<int64_t>(built.object.size())) / 1e6;
     state->counters["keys"] = static_cast<double>(info.key_count);
+    int64_t sorted_bytes = 0;
+    for (const Fence& fence : spec.sorted ? built.fragment->sorted()->fences
+                                          : std::vector<Fence>()) {
+      sorted_bytes += fence.data.size_bytes() + fence.bytes.size_bytes();
+    }
+    state->counters["sorted_bytes_a_row"] =
+        static_cast<double>(sorted_bytes) / static_cast<double>(info.row_count);
     state->counters["head_kb"] = static_cast<double>(info.head.size_bytes()) / 1e3;
   }
   LastBuilt().emplace(&spec, std::move(built));

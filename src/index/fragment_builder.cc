@@ -46,6 +46,7 @@ Result<FragmentInfo> WriteFragment(SpillBuffer* page_maps, PostingSorter* sorter
   for (const ListEntry& list : head.lists) head_begin += static_cast<int64_t>(list.size_bytes);
   for (const uint64_t size : head.covering_sizes) head_begin += static_cast<int64_t>(size);
   if (sorted != nullptr) {
+    GREBE_FAILPOINT("fragment.before_sorted");
     SortedWriter writer(upload, head_begin, FileBases(head.files), options.spill_folder);
     ARROW_RETURN_NOT_OK(sorted([&](std::string_view key, uint64_t row, uint64_t count) {
       return writer.Add(key, row, count);

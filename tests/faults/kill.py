@@ -71,6 +71,23 @@ def expected(folder, names):
     return out
 
 
+def ranges(table):
+    """The same through a range of all keys, which must come in key order; None likewise."""
+    done = subprocess.run([GREBE, "get", str(table), "--name", "user_id", "user_id>=0",
+                           "--format", "jsonl"], capture_output=True, timeout=120)
+    if done.returncode == 2 and b"NotFound" in done.stderr:
+        return None
+    if done.returncode != 0:
+        raise AssertionError(f"get of a range: exit {done.returncode}: "
+                             f"{done.stderr.decode()[:500]}")
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert rows == sorted(rows, key=lambda row: row["user_id"]), "not in key order"
+    out = {}
+    for row in rows:
+        out.setdefault(row["user_id"], []).append(row)
+    return out
+
+
 def answers(table):
     """All users' rows through the index; None when there is no index."""
     keys = "".join(json.dumps({"user_id": user}) + "\n" for user in range(USERS + 2))
@@ -85,6 +102,7 @@ def answers(table):
     for line in done.stdout.splitlines():
         row = json.loads(line)
         out.setdefault(row["user_id"], []).append(row)
+    assert ranges(table) == out, "the range of all keys is not what the keys give"
     return out
 
 
@@ -97,7 +115,7 @@ class Trial:
         for number in range(first):
             write_file(folder, number, seed)
         if command != "create":
-            run(["index", "create", str(folder), "--key", "user_id"])
+            run(["index", "create", str(folder), "--key", "user_id", "--sorted"])
         if command == "compact":
             for number in range(first, first + 4):
                 write_file(folder, number, seed)
@@ -113,7 +131,7 @@ class Trial:
     def args(self):
         args = ["index", self.command, str(self.table)]
         if self.command == "create":
-            args += ["--key", "user_id"]
+            args += ["--key", "user_id", "--sorted"]
         if self.command == "compact":
             args += ["--all"]
         if self.command == "drop":
