@@ -163,9 +163,9 @@ Result<FoundIndex> FindIndex(const TableContext& context, const std::string& nam
   if (matches.size() == 1) return std::move(matches[0]);
   const std::string columns = JoinNames(key);
   if (matches.empty() && ranges) {
-    return NotFound("no sorted index begins with these columns: 'grebe index create --sorted' makes "
-                    "one", "columns", columns, "table", store::DisplayUri(context.table), "indexes",
-                    JoinNames(live));
+    return NotFound("no sorted index begins with these columns: 'grebe index create --sorted' "
+                    "makes one", "columns", columns, "table",
+                    store::DisplayUri(context.table), "indexes", JoinNames(live));
   }
   if (matches.empty()) {
     return NotFound("no index of these key columns: 'grebe index create' makes one", "key", columns,
