@@ -4,9 +4,9 @@
 // metadata and the Arrow schema. INT96 timestamps come out as INT64 nanoseconds (Arrow has no other
 // form for them), decimals of up to 18 digits as integers, lists in the format's three-level form
 // with the child `element`; annotations that Arrow has no type for (ENUM, BSON) are dropped.
-// Statistics, ColumnIndex, OffsetIndex and page checksums are always written; bounds of long strings
-// are cut short and never wrong, and floating-point columns that hold a NaN have none. Equal rows,
-// calls and options give equal bytes, whatever the number of threads.
+// Statistics, ColumnIndex, OffsetIndex and page checksums are always written; bounds of long
+// strings are cut short and never wrong, and floating-point columns that hold a NaN have none.
+// Equal rows, calls and options give equal bytes, whatever the number of threads.
 //
 //   ARROW_ASSIGN_OR_RAISE(auto writer, FileWriter::Open(sink, schema, key_values, options));
 //   ARROW_RETURN_NOT_OK(writer->WriteRowGroup(*rows));   // as often as there are row groups
