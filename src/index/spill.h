@@ -1,6 +1,4 @@
 // Bytes that wait: in memory up to a limit, beyond it in a nameless temporary file.
-//
-// The file has no name from the moment it can hold data, so that a killed process leaves nothing.
 #pragma once
 
 #include <atomic>
@@ -11,33 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/spill_file.h"
 #include "base/status.h"
 #include "store/store.h"
 
 namespace grebe::index {
-
-// A temporary file that only grows. Threads: safe. Errors: LimitExceeded (no space), Transient.
-class SpillFile {
- public:
-  // folder: empty means $TMPDIR, else /tmp. The file is made on the first Append.
-  explicit SpillFile(std::string folder) : folder_(std::move(folder)) {}
-  ~SpillFile();
-  SpillFile(const SpillFile&) = delete;
-  SpillFile& operator=(const SpillFile&) = delete;
-
-  Result<int64_t> Append(std::string_view bytes);   // where they begin
-  Status Read(int64_t offset_bytes, size_t size_bytes, char* out) const;
-  int64_t size_bytes() const { return end_.load(std::memory_order_relaxed); }
-
- private:
-  Status Open();
-
-  std::string folder_;
-  std::once_flag once_;
-  Status opened_;
-  int fd_ = -1;
-  std::atomic<int64_t> end_{0};
-};
 
 // Bytes written once in order and then copied to an upload in that order. Threads: one at a time.
 class SpillBuffer {
