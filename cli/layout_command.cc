@@ -9,6 +9,7 @@ void AddLayoutCommands(CLI::App* app, Common* common) {
   layout->require_subcommand(1);
   AddLayoutReportCommands(layout, common);
   AddLayoutPlanCommands(layout, common);
+  AddLayoutRewriteCommand(layout, common);
 }
 
 void AddLayoutTableOptions(CLI::App* command, Common* common) {

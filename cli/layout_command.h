@@ -24,5 +24,6 @@ arrow::Status WriteLayoutAnswer(const Common& common, const Answer& answer) {
 
 void AddLayoutPlanCommands(CLI::App* layout, Common* common);
 void AddLayoutReportCommands(CLI::App* layout, Common* common);
+void AddLayoutRewriteCommand(CLI::App* layout, Common* common);
 
 }  // namespace grebe::cli

@@ -17,7 +17,8 @@ REFERENCE = ROOT / "docs" / "reference"
 # Structs that a caller fills in, in the order of the page.
 STRUCTS = ("IndexRef", "ConnectOptions", "CreateOptions", "BuildOptions", "VerifyOptions",
            "OpenOptions", "CacheOptions", "GetOptions", "ScanOptions", "LayoutTable",
-           "LayoutReportOptions", "LayoutPlanOptions", "ReplayOptions")
+           "LayoutReportOptions", "LayoutPlanOptions", "ReplayOptions",
+           "RewriteRequest", "RewriteLayout", "RewriteSizes", "RewriteRun")
 
 
 def comment_text(lines):

@@ -5,15 +5,21 @@
 #include <string>
 
 #include "base/status.h"
+#include "engine/build.h"
 #include "engine/table_context.h"
 #include "grebe/index.h"
 #include "grebe/lookup.h"
 #include "grebe/scan.h"
+#include "table/snapshot.h"
 
 namespace grebe::engine {
 
 Result<BuildSummary> CreateIndexAt(const TableContext& context, const std::string& name,
                                    const CreateOptions& options);
+// Publishes the first version of an index whose fragment was built from the snapshot's files.
+Result<BuildSummary> PublishIndexAt(const TableContext& context, const std::string& name,
+                                    const table::Snapshot& snapshot, const IndexSpec& spec,
+                                    const BuiltFragment& built);
 Result<BuildSummary> RefreshIndexAt(const TableContext& context, const std::string& name,
                                     const BuildOptions& options);
 Result<BuildSummary> CompactIndexAt(const TableContext& context, const std::string& name,

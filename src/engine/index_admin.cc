@@ -198,6 +198,13 @@ Result<BuildSummary> CreateIndexAt(const TableContext& context, const std::strin
   ARROW_ASSIGN_OR_RAISE(auto built,
                         engine::BuildFragment(snapshot.root, snapshot.files, snapshot.partitions,
                                               folder, options.build, &spec));
+  return PublishIndexAt(context, name, snapshot, spec, built);
+}
+
+Result<BuildSummary> PublishIndexAt(const TableContext& context, const std::string& name,
+                                    const table::Snapshot& snapshot, const IndexSpec& spec,
+                                    const BuiltFragment& built) {
+  ManifestLog log(engine::IndexFolder(context, name));
   Manifest manifest;
   manifest.index_id = index::NewIndexId();
   for (size_t i = 0; i < spec.key.size(); ++i) {

@@ -309,6 +309,24 @@ std::optional<ByteRange> Footer::offset_index_range(int row_group, int leaf) con
   return impl_->chunk(row_group, leaf).offset_index;
 }
 
+int64_t Footer::leaf_value_count(int leaf) const {
+  int64_t count = 0;
+  for (int group = 0; group < row_group_count(); ++group) {
+    count += impl_->chunk(group, leaf).value_count;
+  }
+  return count;
+}
+
+std::shared_ptr<const arrow::KeyValueMetadata> Footer::key_values() const {
+  const auto& all = impl_->metadata->key_value_metadata();
+  if (all == nullptr) return nullptr;
+  auto own = std::make_shared<arrow::KeyValueMetadata>();
+  for (int64_t i = 0; i < all->size(); ++i) {
+    if (all->key(i) != "ARROW:schema") own->Append(all->key(i), all->value(i));
+  }
+  return own->size() > 0 ? own : nullptr;
+}
+
 std::optional<std::string> Footer::key_value(const std::string& key) const {
   const auto& pairs = impl_->metadata->key_value_metadata();
   const int at = pairs == nullptr ? -1 : pairs->FindKey(key);

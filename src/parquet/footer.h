@@ -4,6 +4,7 @@
 
 #include <arrow/record_batch.h>
 #include <arrow/type_fwd.h>
+#include <arrow/util/key_value_metadata.h>
 
 #include <cstdint>
 #include <functional>
@@ -45,6 +46,10 @@ class Footer {
   int row_group_count() const;
   int64_t row_group_row_count(int row_group) const;
   const std::string& created_by() const;
+  // Levels of a leaf column in the whole file: its values and nulls, and one for each empty list.
+  int64_t leaf_value_count(int leaf) const;
+  // The file's own key-value pairs, ARROW:schema left out; null when there are none.
+  std::shared_ptr<const arrow::KeyValueMetadata> key_values() const;
   // Where the chunk's pages lie, dictionary among them; and its OffsetIndex, if it has one.
   ByteRange chunk_range(int row_group, int leaf) const;
   std::optional<ByteRange> offset_index_range(int row_group, int leaf) const;

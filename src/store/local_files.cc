@@ -303,6 +303,12 @@ Result<Identity> TemporaryFile::Publish(PutMode mode) {
   return IdentityOfStat(st);
 }
 
+Status RenameFile(const std::string& from, const std::string& to) {
+  ARROW_RETURN_NOT_OK(MakeFolders(FolderOf(to)));
+  if (::rename(from.c_str(), to.c_str()) != 0) return ErrnoStatus(errno, "cannot rename to", to);
+  return SyncFolder(FolderOf(to));
+}
+
 Result<std::vector<Object>> ListFiles(std::string_view prefix, std::string_view start_after) {
   const size_t slash = prefix.rfind('/');
   if (slash == std::string_view::npos) {

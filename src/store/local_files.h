@@ -95,6 +95,9 @@ class TemporaryFile {
   const std::string final_path_;
 };
 
+// Renames a file, making missing folders; durable when it returns.
+Status RenameFile(const std::string& from, const std::string& to);
+
 // Every file under folder whose path starts with prefix, following links to files and folders,
 // sorted by path. Names that vanish meanwhile, dangling links, and a folder that is its own
 // ancestor by a link are passed over.

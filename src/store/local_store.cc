@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <filesystem>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -124,6 +125,20 @@ class LocalStore final : public Store {
     if (::unlink(std::string(path).c_str()) == 0) return Status::OK();
     if (errno == ENOENT || errno == ENOTDIR) return Status::OK();
     return ErrnoStatus(errno, "cannot delete", path);
+  }
+
+  bool can_rename() const override { return true; }
+  Status Rename(std::string_view from, std::string_view to) override {
+    files_.Forget(from);
+    files_.Forget(to);
+    return RenameFile(std::string(from), std::string(to));
+  }
+
+  // Links in the folder are removed, never what they lead to.
+  Status DeleteFolder(std::string_view path) override {
+    std::error_code error;
+    std::filesystem::remove_all(std::filesystem::path(path), error);
+    return error ? ErrnoStatus(error.value(), "cannot remove the folder", path) : Status::OK();
   }
 
   Result<std::shared_ptr<arrow::Buffer>> Map(const Object& object) override;

@@ -94,6 +94,16 @@ Result<std::shared_ptr<Store>> OpenStore(const ParsedUri& uri, const StoreOption
 
 }  // namespace
 
+Status Store::Rename(std::string_view from, std::string_view to) {
+  return Unsupported("this store cannot rename", "store", kind(), "from", from, "to", to);
+}
+
+Status Store::DeleteFolder(std::string_view path) {
+  ARROW_ASSIGN_OR_RAISE(const auto objects, List(std::string(path) + "/"));
+  for (const Object& object : objects) ARROW_RETURN_NOT_OK(Delete(object.path));
+  return Status::OK();
+}
+
 Result<std::shared_ptr<arrow::Buffer>> Store::Map(const Object& object) {
   return Unsupported("this store cannot map objects", "kind", kind(), "path", object.path);
 }

@@ -126,6 +126,14 @@ class Store {
   // Removes the object. A path that holds none is fine.
   virtual Status Delete(std::string_view path) = 0;
 
+  // Gives an object another name, replacing what had it; its identity stays. Local: one rename,
+  // missing folders are made. Unsupported where a rename would be a copy.
+  virtual Status Rename(std::string_view from, std::string_view to);
+  virtual bool can_rename() const { return false; }
+
+  // Removes every object under the folder `path`, and locally the folder itself.
+  virtual Status DeleteFolder(std::string_view path);
+
   // The whole object mapped into memory, without reading it (local files; Unsupported on other
   // stores). Errors: NotFound, Stale. An unpinned object is mapped as it is. The file must not be
   // cut short in place while it is mapped: for own files, which are only ever replaced or removed.

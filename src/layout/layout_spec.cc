@@ -1,0 +1,110 @@
+#include "layout/layout_spec.h"
+
+#include <charconv>
+#include <set>
+
+namespace grebe::layout {
+namespace {
+
+constexpr int kBucketsMax = 1 << 16;
+
+std::string_view Trim(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+// "a, b.c, "x,y"" -> names. False for an unclosed quote or an empty name.
+bool SplitNames(std::string_view text, std::vector<std::string>* names) {
+  while (true) {
+    text = Trim(text);
+    std::string name;
+    if (!text.empty() && text.front() == '"') {
+      const size_t end = text.find('"', 1);
+      if (end == std::string_view::npos) return false;
+      name = text.substr(1, end - 1);
+      text = Trim(text.substr(end + 1));
+    } else {
+      const size_t end = std::min(text.find(','), text.size());
+      name = Trim(text.substr(0, end));
+      text = text.substr(end);
+    }
+    if (name.empty()) return false;
+    names->push_back(std::move(name));
+    if (text.empty()) return true;
+    if (text.front() != ',') return false;
+    text.remove_prefix(1);
+  }
+}
+
+std::string_view NameOf(LayoutKind kind) {
+  switch (kind) {
+    case LayoutKind::kSort: return "sort";
+    case LayoutKind::kZOrder: return "zorder";
+    case LayoutKind::kHilbert: return "hilbert";
+    case LayoutKind::kBucket: return "bucket";
+    case LayoutKind::kTree: return "tree";
+  }
+  return "sort";
+}
+
+Status Malformed(std::string_view text, std::string_view why) {
+  return InvalidArgument(
+      "not a layout: sort(a,b), zorder(a,b), hilbert(a,b), bucket(16,k) or tree(FILE)", "why", why,
+      "text", text);
+}
+
+}  // namespace
+
+std::string LayoutSpec::ToString() const {
+  std::string out(NameOf(kind));
+  out += '(';
+  if (kind == LayoutKind::kTree) return out + log + ')';
+  if (kind == LayoutKind::kBucket) out += std::to_string(bucket_count) + ',';
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (i > 0) out += ',';
+    const bool quoted = columns[i].find_first_of(", ()\"") != std::string::npos;
+    out += quoted ? '"' + columns[i] + '"' : columns[i];
+  }
+  return out + ')';
+}
+
+Result<LayoutSpec> ParseLayout(std::string_view text) {
+  const std::string_view whole = Trim(text);
+  const size_t open = whole.find('(');
+  if (open == std::string_view::npos || whole.back() != ')') {
+    return Malformed(text, "a name and parentheses are needed");
+  }
+  const std::string_view name = Trim(whole.substr(0, open));
+  const std::string_view inside = whole.substr(open + 1, whole.size() - open - 2);
+  LayoutSpec spec;
+  bool known = false;
+  for (const LayoutKind kind : {LayoutKind::kSort, LayoutKind::kZOrder, LayoutKind::kHilbert,
+                                LayoutKind::kBucket, LayoutKind::kTree}) {
+    if (name != NameOf(kind)) continue;
+    spec.kind = kind;
+    known = true;
+  }
+  if (!known) return Malformed(text, "no such layout");
+  if (spec.kind == LayoutKind::kTree) {
+    spec.log = Trim(inside);
+    if (spec.log.empty()) return Malformed(text, "a query log is needed");
+    return spec;
+  }
+  if (!SplitNames(inside, &spec.columns)) return Malformed(text, "columns are needed");
+  if (spec.kind == LayoutKind::kBucket) {
+    const std::string& count = spec.columns.front();
+    const auto [end, error] =
+        std::from_chars(count.data(), count.data() + count.size(), spec.bucket_count);
+    if (error != std::errc() || end != count.data() + count.size() || spec.bucket_count < 1 ||
+        spec.bucket_count > kBucketsMax || spec.columns.size() != 2) {
+      return Malformed(text, "bucket takes a number from 1 to 65536 and one column");
+    }
+    spec.columns.erase(spec.columns.begin());
+  }
+  const std::set<std::string> distinct(spec.columns.begin(), spec.columns.end());
+  if (distinct.size() != spec.columns.size()) return Malformed(text, "a column is named twice");
+  return spec;
+}
+
+}  // namespace grebe::layout

@@ -1,0 +1,32 @@
+// What a layout is asked for as text: "sort(a,b)", "zorder(a,b)", "hilbert(a,b)", "bucket(16,k)",
+// "tree(LOG)".
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace grebe::layout {
+
+enum class LayoutKind { kSort, kZOrder, kHilbert, kBucket, kTree };
+enum class CurveMode { kRank, kRaw };
+
+struct LayoutSpec {
+  LayoutKind kind = LayoutKind::kSort;
+  std::vector<std::string> columns;   // dotted paths
+  int bucket_count = 0;               // kBucket
+  std::string log;                    // kTree: the query log's file
+  CurveMode mode = CurveMode::kRank;
+
+  bool is_curve() const { return kind == LayoutKind::kZOrder || kind == LayoutKind::kHilbert; }
+  // "zorder(a,b)"; names that need it in double quotes.
+  std::string ToString() const;
+};
+
+// Errors: InvalidArgument, saying what is wrong.
+Result<LayoutSpec> ParseLayout(std::string_view text);
+
+}  // namespace grebe::layout
