@@ -16,6 +16,7 @@
 #include "index/fragment_format.h"
 #include "index/fragment_reader.h"
 #include "index/hash_block.h"
+#include "index/sorted_section.h"
 
 namespace {
 
@@ -50,6 +51,39 @@ void Reseal(const FragmentReader& reader, std::string* object) {
   }
 }
 
+std::string_view Slice(std::string_view object, ByteRange range) {
+  return object.substr(static_cast<size_t>(range.begin), static_cast<size_t>(range.size_bytes()));
+}
+
+// Makes the checksum of a fence block or sorted block valid.
+std::string Resealed(std::string_view bytes) {
+  std::string out(bytes);
+  if (out.size() < 4) return out;
+  const uint64_t sum = grebe::Checksum(std::string_view(out).substr(4));
+  grebe::StoreLe(out.data(), static_cast<uint32_t>(sum));
+  return out;
+}
+
+// Reads the whole sorted part; runs must stay within the fragment's rows.
+void ReadSorted(const Fragment& fragment, const FragmentReader& reader, std::string_view object) {
+  if (fragment.sorted() == nullptr) return;
+  std::vector<Posting> postings;
+  for (const auto& top : fragment.sorted()->fences) {
+    const auto fences = grebe::index::ReadFenceBlock(Resealed(Slice(object, top.bytes)), top);
+    if (!fences.ok()) continue;
+    for (const auto& fence : *fences) {
+      const std::string block = Resealed(Slice(object, fence.bytes));
+      const auto bytes = grebe::index::OpenSortedBlock(block);
+      if (!bytes.ok()) continue;
+      grebe::index::EntryReader runs(*bytes, reader.head().file_rows);
+      while (runs.Next()) {
+        postings.clear();
+        (void)reader.finder().ToPosting(runs.row(), runs.count(), &postings);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -73,6 +107,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Fragment& fragment = **opened;
   const auto& reader = dynamic_cast<const FragmentReader&>(fragment);
   Reseal(reader, &object);
+
+  ReadSorted(fragment, reader, object);
 
   const auto& space = reader.head().space;
   const auto keys = Keys(fragment.word_keys(), space.base, space.span);

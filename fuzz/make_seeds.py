@@ -31,7 +31,7 @@ def write(name, number, data):
 
 
 def tables():
-    """Small tables that make different fragments: name, table, key, covering."""
+    """Small tables that make different fragments: table, key, covering (--sorted: a sorted part)."""
     rows = 300
     numbers = pa.array([i // 3 for i in range(rows)], pa.int64())
     texts = pa.array([None if i % 50 == 0 else f"key {i % 40}" for i in range(rows)])
@@ -43,6 +43,8 @@ def tables():
     yield table, "many", ""
     yield table.slice(0, 1), "k", "s,v"
     yield table.slice(0, 0), "k", ""
+    yield table, "k", "--sorted"
+    yield table, "s,k", "--sorted"
 
 
 def index_seeds(grebe, folder):
@@ -52,8 +54,9 @@ def index_seeds(grebe, folder):
         lake.mkdir()
         pq.write_table(table, lake / "a.parquet", row_group_size=100)
         command = [grebe, "index", "create", lake, "--key", key, "--name", "i"]
-        subprocess.run(command + (["--covering", covering] if covering else []), check=True,
-                       stdout=subprocess.DEVNULL)
+        extra = [] if not covering else ["--sorted"] if covering == "--sorted" else [
+            "--covering", covering]
+        subprocess.run(command + extra, check=True, stdout=subprocess.DEVNULL)
         if number == 0:  # a dead file and a second fragment
             (lake / "a.parquet").unlink()
             pq.write_table(table.slice(5), lake / "b.parquet")
