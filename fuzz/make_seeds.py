@@ -31,7 +31,7 @@ def write(name, number, data):
 
 
 def tables():
-    """Small tables that make different fragments: table, key, covering (--sorted: a sorted part)."""
+    """Small tables that make different fragments: table, key, covering (or --sorted)."""
     rows = 300
     numbers = pa.array([i // 3 for i in range(rows)], pa.int64())
     texts = pa.array([None if i % 50 == 0 else f"key {i % 40}" for i in range(rows)])
