@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "base/clock.h"
+#include "engine/bucket_prune.h"
 #include "engine/engine.h"
 #include "engine/known_files.h"
 #include "engine/table_context.h"
@@ -84,6 +85,7 @@ Result<std::unique_ptr<Scan>> engine::OpenScanAt(const TableContext& context,
   scanner_options.verify_crc = options.verify_crc;
   scanner_options.window_bytes_max = options.window_bytes_max;
   scanner_options.stop = options.stop;
+  scanner_options.may_match_layout = MayMatchBucket;
   ARROW_ASSIGN_OR_RAISE(auto snapshot, table::ReadSnapshot(context.table));
   const auto known = KnownFiles::Load(context, snapshot);
   scanner_options.known = [known](const store::Object& file) { return known->Find(file); };

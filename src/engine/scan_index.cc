@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/column_by_path.h"
 #include "base/take_rows.h"
+#include "engine/bucket_prune.h"
 #include "key/key.h"
 #include "scan/predicate_value.h"
 #include "scan/scanner.h"
@@ -325,6 +326,7 @@ class ScanIndex final : public Index {
     scan::ScannerOptions options;
     options.columns = columns;
     options.keep_filter_rows = true;
+    options.may_match_layout = engine::MayMatchBucket;
     scan::Filter& filter = options.filter.emplace();
     filter.columns = names_;
     filter.bind = [asked](std::vector<scan::PredicateColumn> bound) {
