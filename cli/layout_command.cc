@@ -10,6 +10,7 @@ void AddLayoutCommands(CLI::App* app, Common* common) {
   AddLayoutReportCommands(layout, common);
   AddLayoutPlanCommands(layout, common);
   AddLayoutRewriteCommand(layout, common);
+  AddLayoutAdviseCommand(layout, common);
 }
 
 void AddLayoutTableOptions(CLI::App* command, Common* common) {

@@ -22,6 +22,7 @@ arrow::Status WriteLayoutAnswer(const Common& common, const Answer& answer) {
   return WriteOutput(common, format == RowFormat::kTable ? answer.ToText() : answer.ToJson());
 }
 
+void AddLayoutAdviseCommand(CLI::App* layout, Common* common);
 void AddLayoutPlanCommands(CLI::App* layout, Common* common);
 void AddLayoutReportCommands(CLI::App* layout, Common* common);
 void AddLayoutRewriteCommand(CLI::App* layout, Common* common);

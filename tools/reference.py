@@ -18,7 +18,7 @@ REFERENCE = ROOT / "docs" / "reference"
 STRUCTS = ("IndexRef", "ConnectOptions", "CreateOptions", "BuildOptions", "VerifyOptions",
            "OpenOptions", "CacheOptions", "GetOptions", "ScanOptions", "LayoutTable",
            "LayoutReportOptions", "LayoutPlanOptions", "ReplayOptions",
-           "RewriteRequest", "RewriteLayout", "RewriteSizes", "RewriteRun")
+           "LayoutAdviceOptions", "RewriteRequest", "RewriteLayout", "RewriteSizes", "RewriteRun")
 
 
 def comment_text(lines):

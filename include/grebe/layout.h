@@ -1,4 +1,4 @@
-// Measuring how a table's rows lie, and planning which files to rewrite.
+// Measuring how a table's rows lie, planning which files to rewrite, and advising on a layout.
 //
 // A query reads a file when the file's least and greatest values leave it possible that a wanted
 // row is inside. So what counts is how much the files' ranges cover each other: their depth, the
@@ -6,7 +6,7 @@
 // rewriting is in rewrite.h.
 //
 // Cost: a report and a plan read footers and page indexes; counting the rows that logged queries
-// want reads the queries' columns too, once.
+// want reads the queries' columns too, once. Advice reads those columns.
 // Errors of all calls: InvalidArgument (a column, a predicate, an option), NotFound, Corrupt,
 // Unsupported, Transient, Permission, LimitExceeded, Cancelled. Threads: safe.
 #pragma once
@@ -174,5 +174,47 @@ struct ReplayReport {
 };
 
 arrow::Result<ReplayReport> ReplayUpkeep(const ReplayOptions& options);
+
+struct LayoutAdviceOptions {
+  std::string queries;                // a query log, as for a report; at least one predicate
+  int64_t sample_rows = 100000;       // raise it for queries that want few rows
+  // Of the files that a layout would have. 0: as many bytes as the table's own files, on average.
+  int64_t target_file_bytes = 0;
+};
+
+struct LayoutColumnUse {
+  std::string column;
+  double weight = 0;                  // of the queries that filter it, as a share of all
+  double equality_weight = 0;         // of those with = or IN
+  int64_t distinct = 0;               // values in the sample
+  double null_share = 0;
+  double order_correlation = 0;       // of its order with the order of the rows, -1 to 1
+};
+
+struct LayoutCandidate {
+  std::string by, mode;               // as rewrite takes them; "" for the table as it is
+  double bytes_read = 0;              // per query, by weight
+  double over_fewest = 0;             // the same over the lower bound
+  std::vector<double> query_bytes;    // of each query
+};
+
+struct LayoutAdvice {
+  std::string table;
+  int64_t sample_rows = 0, files = 0;     // simulated files
+  double bytes_fewest = 0;            // per query, by weight
+  std::vector<std::string> predicates;
+  std::vector<LayoutColumnUse> columns;   // the most used first
+  std::vector<LayoutCandidate> candidates;    // the best first
+  std::vector<std::string> warnings;
+  std::string command;                // the recommended rewrite, ready to run but for its target
+  std::vector<SkippedFile> skipped;
+  std::string ToJson() const;
+  std::string ToText() const;
+};
+
+// Simulates layouts on a sample of the table's rows and ranks them by the bytes that the logged
+// queries would read.
+arrow::Result<LayoutAdvice> AdviseLayout(const LayoutTable& table,
+                                         const LayoutAdviceOptions& options);
 
 }  // namespace grebe

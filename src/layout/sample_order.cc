@@ -1,0 +1,206 @@
+#include "layout/sample_order.h"
+
+#include <arrow/array/array_binary.h>
+#include <arrow/array/array_decimal.h>
+#include <arrow/array/array_primitive.h>
+#include <arrow/compute/api_vector.h>
+#include <arrow/scalar.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <numeric>
+
+#include "base/hash.h"
+#include "curve/ordered_bytes.h"
+#include "curve/rank.h"
+
+namespace grebe::layout {
+namespace {
+
+constexpr int kRankBits = 16;
+
+// What raw mode makes of a value.
+Result<uint64_t> WordOf(const arrow::Scalar& value) {
+  const arrow::DataType& type = *value.type;
+  if (arrow::is_base_binary_like(type.id())) {
+    const auto& binary = static_cast<const arrow::BaseBinaryScalar&>(value);
+    return curve::OrderedPrefix(binary.view());
+  }
+  if (arrow::is_floating(type.id()) || arrow::is_decimal(type.id())) {
+    ARROW_ASSIGN_OR_RAISE(const auto number, value.CastTo(arrow::float64()));
+    return curve::OrderedDouble(static_cast<const arrow::DoubleScalar&>(*number).value);
+  }
+  if (type.id() == arrow::Type::BOOL) {
+    return curve::OrderedBool(static_cast<const arrow::BooleanScalar&>(value).value);
+  }
+  if (type.id() == arrow::Type::UINT64) {
+    return curve::OrderedUint(static_cast<const arrow::UInt64Scalar&>(value).value);
+  }
+  const bool days = type.id() == arrow::Type::DATE32 || type.id() == arrow::Type::TIME32;
+  ARROW_ASSIGN_OR_RAISE(auto whole, value.CastTo(days ? arrow::int32() : arrow::int64()));
+  if (days) {
+    ARROW_ASSIGN_OR_RAISE(whole, whole->CastTo(arrow::int64()));
+  }
+  return curve::OrderedInt(static_cast<const arrow::Int64Scalar&>(*whole).value);
+}
+
+// Ids of a column for a curve, and how many bits they have.
+std::vector<uint64_t> IdsOf(const RankedColumn& column, bool raw, bool spread, int* bits) {
+  const size_t rows = column.ranks.size();
+  std::vector<uint64_t> ids(rows);
+  if (raw) {
+    *bits = 64;
+    for (size_t i = 0; i < rows; ++i) {
+      ids[i] = curve::OrNull(column.ranks[i] != 0, column.words[i]);
+    }
+    return ids;
+  }
+  std::vector<uint64_t> values;
+  for (uint32_t rank : column.ranks) {
+    if (rank != 0) values.push_back(rank);
+  }
+  const curve::Ranks64 ranks(values, {uint32_t{1} << kRankBits, column.nulls > 0});
+  *bits = spread ? kRankBits : std::max(1, static_cast<int>(std::bit_width(ranks.count() - 1)));
+  const std::vector<uint32_t> places =
+      spread ? curve::SpreadIds(ranks.count(), kRankBits) : std::vector<uint32_t>{};
+  for (size_t i = 0; i < rows; ++i) {
+    const uint32_t id = column.ranks[i] == 0 ? ranks.null_id() : ranks.Id(column.ranks[i]);
+    ids[i] = spread ? places[id] : id;
+  }
+  return ids;
+}
+
+std::vector<uint32_t> AllRows(size_t count) {
+  std::vector<uint32_t> rows(count);
+  std::iota(rows.begin(), rows.end(), 0);
+  return rows;
+}
+
+std::vector<size_t> EqualEnds(size_t rows, int64_t pieces) {
+  std::vector<size_t> ends;
+  for (int64_t p = 1; p <= pieces; ++p) {
+    ends.push_back(rows * static_cast<size_t>(p) / static_cast<size_t>(pieces));
+  }
+  return ends;
+}
+
+// As a rewrite cuts: where the border is highest between 0.7 and 1.4 of the target.
+std::vector<size_t> BorderEnds(size_t rows, int64_t pieces,
+                               const std::function<int(size_t)>& level) {
+  std::vector<size_t> ends;
+  const double target = static_cast<double>(rows) / static_cast<double>(pieces);
+  const auto low = std::max<size_t>(1, static_cast<size_t>(0.7 * target));
+  const auto high = std::max<size_t>(low, static_cast<size_t>(1.4 * target));
+  for (size_t begin = 0; begin < rows; begin = ends.back()) {
+    if (rows - begin <= high) {
+      ends.push_back(rows);
+      break;
+    }
+    size_t best = begin + low;
+    for (size_t cut = begin + low; cut <= std::min(begin + high, rows - low); ++cut) {
+      const auto distance = [&](size_t at) {
+        return std::abs(static_cast<double>(at - begin) - target);
+      };
+      if (level(cut) > level(best) || (level(cut) == level(best) &&
+                                       distance(cut) < distance(best))) {
+        best = cut;
+      }
+    }
+    ends.push_back(best);
+  }
+  return ends;
+}
+
+}  // namespace
+
+Result<RankedColumn> RankColumn(const arrow::Array& values) {
+  RankedColumn out;
+  const auto rows = static_cast<size_t>(values.length());
+  out.ranks.assign(rows, 0);
+  out.words.assign(rows, 0);
+  out.first_rows = {-1};
+  out.nulls = values.null_count();
+  arrow::compute::ArraySortOptions options;
+  ARROW_ASSIGN_OR_RAISE(const auto sorted,
+                        arrow::compute::SortIndices(values, options));
+  const auto& order = static_cast<const arrow::UInt64Array&>(*sorted);
+  arrow::EqualOptions equal = arrow::EqualOptions::Defaults().nans_equal(true);
+  uint64_t word = 0;
+  for (int64_t i = 0; i < order.length(); ++i) {
+    const auto row = static_cast<int64_t>(order.Value(i));
+    if (values.IsNull(row)) break;    // at the end
+    const int64_t last = out.first_rows.back();
+    if (last < 0 || !values.RangeEquals(last, last + 1, row, values, equal)) {
+      out.first_rows.push_back(row);
+      ARROW_ASSIGN_OR_RAISE(const auto value, values.GetScalar(row));
+      ARROW_ASSIGN_OR_RAISE(word, WordOf(*value));
+      if (value->type->id() == arrow::Type::DOUBLE) {
+        out.has_nan = std::isnan(static_cast<const arrow::DoubleScalar&>(*value).value);
+      } else if (value->type->id() == arrow::Type::FLOAT) {
+        out.has_nan = std::isnan(static_cast<const arrow::FloatScalar&>(*value).value);
+      }
+    }
+    out.ranks[static_cast<size_t>(row)] = static_cast<uint32_t>(out.first_rows.size() - 1);
+    out.words[static_cast<size_t>(row)] = word;
+  }
+  return out;
+}
+
+CutOrder SortOrder(const ColumnRefs& columns, int64_t pieces) {
+  CutOrder out{AllRows(columns[0]->ranks.size()), {}};
+  std::stable_sort(out.rows.begin(), out.rows.end(), [&](uint32_t a, uint32_t b) {
+    for (const RankedColumn* column : columns) {
+      if (column->ranks[a] != column->ranks[b]) return column->ranks[a] < column->ranks[b];
+    }
+    return false;
+  });
+  out.ends = EqualEnds(out.rows.size(), pieces);
+  return out;
+}
+
+CutOrder CurveOrder(curve::CurveKind kind, bool raw, const ColumnRefs& columns, int64_t pieces) {
+  std::vector<std::vector<uint64_t>> ids;
+  std::vector<int> bits;
+  for (const RankedColumn* column : columns) {
+    bits.push_back(0);
+    ids.push_back(IdsOf(*column, raw, kind == curve::CurveKind::kHilbert, &bits.back()));
+  }
+  const curve::Curve curve(kind, bits);
+  std::vector<const uint64_t*> arrays;
+  for (const auto& some : ids) arrays.push_back(some.data());
+  const size_t rows = ids[0].size();
+  const auto size = static_cast<size_t>(curve.key_bytes());
+  std::vector<uint8_t> keys(rows * size);
+  curve.Keys(arrays, rows, keys.data());
+  CutOrder out{AllRows(rows), {}};
+  std::stable_sort(out.rows.begin(), out.rows.end(), [&](uint32_t a, uint32_t b) {
+    return std::memcmp(&keys[a * size], &keys[b * size], size) < 0;
+  });
+  out.ends = BorderEnds(rows, pieces, [&](size_t at) {
+    return curve::HighestDifferentBit(&keys[out.rows[at - 1] * size], &keys[out.rows[at] * size],
+                                      size);
+  });
+  return out;
+}
+
+CutOrder BucketOrder(const RankedColumn& column, int64_t pieces) {
+  const auto bucket = [&](uint32_t row) {
+    return Mix64(column.ranks[row]) % static_cast<uint64_t>(pieces);
+  };
+  CutOrder out{AllRows(column.ranks.size()), {}};
+  std::stable_sort(out.rows.begin(), out.rows.end(), [&](uint32_t a, uint32_t b) {
+    return bucket(a) < bucket(b);
+  });
+  for (int64_t p = 0; p < pieces; ++p) {
+    out.ends.push_back(static_cast<size_t>(
+        std::upper_bound(out.rows.begin(), out.rows.end(), static_cast<uint64_t>(p),
+                         [&](uint64_t wanted, uint32_t row) { return wanted < bucket(row); }) -
+        out.rows.begin()));
+  }
+  return out;
+}
+
+}  // namespace grebe::layout
