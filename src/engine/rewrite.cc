@@ -20,6 +20,7 @@
 #include "layout/cogroup.h"
 #include "layout/dictionaries.h"
 #include "layout/layout_spec.h"
+#include "layout/memory_share.h"
 #include "layout/rewrite_job.h"
 #include "parquet/write_preset.h"
 
@@ -132,6 +133,7 @@ Status Rewriter::CheckSizes() {
   const auto preset = pq::PresetOf(sizes.preset);
   if (!preset) return InvalidArgument("a preset is analytics or serving", "preset", sizes.preset);
   write_ = preset->options;
+  write_.pool = layout::RowPool();
   if (sizes.target_file_bytes < 0 || sizes.target_file_rows < 0 || sizes.row_group_rows < 0 ||
       sizes.page_bytes < 0) {
     return InvalidArgument("sizes are not negative");

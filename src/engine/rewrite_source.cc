@@ -4,6 +4,7 @@
 
 #include "layout/cogroup.h"
 #include "layout/dictionaries.h"
+#include "layout/memory_share.h"
 #include "layout/parallel.h"
 
 namespace grebe::engine {
@@ -130,6 +131,7 @@ Status RewriteSource::Read(int ordinal, const std::vector<std::string>& columns,
     pq::ScanOptions scan;
     scan.batch_rows = batch_rows;
     scan.stop = options_.stop;
+    scan.pool = layout::RowPool();
     status = pq::ScanColumns(*root_.store, *file.footer, leaves, scan,
                              [&](const auto& rows, RowIndex) { return give(rows); });
   }

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "layout/gather.h"
+#include "layout/memory_share.h"
 
 namespace grebe::layout {
 namespace {
@@ -74,7 +75,7 @@ Result<std::shared_ptr<arrow::Table>> Cogroup(const std::shared_ptr<arrow::Table
   const auto key_schema = arrow::schema({schema->field(0)});
   const auto key_rows = arrow::RecordBatch::Make(key_schema, keys->length(), {keys});
   ARROW_ASSIGN_OR_RAISE(auto key_column,
-                        Gather({key_rows}, firsts, arrow::default_memory_pool()));
+                        Gather({key_rows}, firsts, RowPool()));
   const auto& list_type = static_cast<const arrow::ListType&>(*schema->field(1)->type());
   const auto items = std::make_shared<arrow::StructArray>(list_type.value_type(), rows->num_rows(),
                                                           std::move(members));
@@ -145,14 +146,14 @@ Result<std::shared_ptr<arrow::RecordBatch>> Ungroup(const arrow::RecordBatch& ro
   }
   const auto member_rows = arrow::RecordBatch::Make(
       arrow::schema(structs.type()->fields()), structs.length(), std::move(members));
-  ARROW_ASSIGN_OR_RAISE(auto inner, Gather({member_rows}, items, arrow::default_memory_pool()));
+  ARROW_ASSIGN_OR_RAISE(auto inner, Gather({member_rows}, items, RowPool()));
   const auto outer_rows =
       arrow::RecordBatch::Make(arrow::schema(rows.schema()->fields()), rows.num_rows(),
                                rows.columns());
   ARROW_ASSIGN_OR_RAISE(auto others, outer_rows->RemoveColumn(place));
   std::shared_ptr<arrow::RecordBatch> outer;
   if (others->num_columns() > 0) {
-    ARROW_ASSIGN_OR_RAISE(outer, Gather({others}, parents, arrow::default_memory_pool()));
+    ARROW_ASSIGN_OR_RAISE(outer, Gather({others}, parents, RowPool()));
   }
   arrow::ArrayVector columns;
   for (const auto& field : schema->fields()) {

@@ -1,10 +1,19 @@
-// How a rewrite divides its memory limit.
+// How a rewrite divides its memory limit, and where it takes memory from.
 #pragma once
+
+#include <arrow/memory_pool.h>
 
 #include <algorithm>
 #include <cstdint>
 
 namespace grebe::layout {
+
+// The pool of a rewrite's rows: one that gives memory back when it is freed. Arrow's default pool
+// (mimalloc) keeps a third more than is in use, which a limit must not.
+inline arrow::MemoryPool* RowPool() {
+  arrow::MemoryPool* pool = nullptr;
+  return arrow::jemalloc_memory_pool(&pool).ok() ? pool : arrow::system_memory_pool();
+}
 
 struct MemoryShare {
   int64_t held_bytes = 0;        // of rows that wait in memory, in all

@@ -91,7 +91,7 @@ Status PieceScatter::Flush() {
 
 Status PieceScatter::AddPiece(size_t partition, std::span<const RowRef> rows) {
   ARROW_ASSIGN_OR_RAISE(Batches gathered,
-                        GatherSome(batches_, rows, arrow::default_memory_pool()));
+                        GatherSome(batches_, rows, RowPool()));
   for (auto& batch : gathered) {
     Piece piece;
     for (const RowRef row : rows.first(static_cast<size_t>(batch->num_rows()))) {
@@ -288,7 +288,7 @@ Status PartitionWriter::Carry(const Sorted& sorted, int64_t begin, int64_t end) 
   const auto rows = std::span(sorted.rows).subspan(static_cast<size_t>(begin),
                                                    static_cast<size_t>(end - begin));
   ARROW_ASSIGN_OR_RAISE(Batches batches,
-                        GatherSome(sorted.batches, rows, arrow::default_memory_pool()));
+                        GatherSome(sorted.batches, rows, RowPool()));
   for (const auto& batch : batches) {
     ARROW_ASSIGN_OR_RAISE(auto ties, ColumnsOf(*batch, order_.tie_columns()));
     carried_.ties.push_back(std::move(ties));
@@ -315,7 +315,7 @@ Status PartitionWriter::WriteRowGroup(const Sorted& sorted, int64_t begin, int64
     ARROW_ASSIGN_OR_RAISE(Batches some,
                           GatherSome(sorted.batches,
                                      std::span(sorted.rows).subspan(static_cast<size_t>(at), count),
-                                     arrow::default_memory_pool()));
+                                     RowPool()));
     batches.insert(batches.end(), some.begin(), some.end());
   }
   if (context_.options->key_ends) {

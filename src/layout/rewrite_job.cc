@@ -84,7 +84,7 @@ class Sampler {
         part.file_rows.push_back(at - base);
       }
       if (picked.empty()) return Status::OK();
-      ARROW_ASSIGN_OR_RAISE(auto batch, Gather({rows}, picked, arrow::default_memory_pool()));
+      ARROW_ASSIGN_OR_RAISE(auto batch, Gather({rows}, picked, RowPool()));
       part.rows.push_back(std::move(batch));
       return Status::OK();
     });
@@ -109,7 +109,7 @@ class Sampler {
                        parts_[file].file_rows.end());
     }
     if (batches.empty()) return InvalidArgument("the table has no rows");
-    ARROW_ASSIGN_OR_RAISE(auto rows, Gather(batches, all, arrow::default_memory_pool()));
+    ARROW_ASSIGN_OR_RAISE(auto rows, Gather(batches, all, RowPool()));
     ARROW_ASSIGN_OR_RAISE(auto order, RowOrder::Make(options_.order, *rows, out->row_count));
     ARROW_ASSIGN_OR_RAISE(out->sample,
                           RowSample::Make(std::move(order), *rows, std::move(files),
@@ -168,7 +168,7 @@ class Job {
     }
     const auto schema = PieceSchema(source_.schema(), prepared_.sample->order().has_sections());
     PieceStore store(plan.partitions.size(), source_.file_count(), schema, share_.held_bytes,
-                     options_.spill_folder, arrow::default_memory_pool());
+                     options_.spill_folder, RowPool());
     ARROW_RETURN_NOT_OK(Partition(&store));
     for (const int file : bad_files_) store.Exclude(file);
     GREBE_FAILPOINT("rewrite.partitioned");
