@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Rewrites one lake by grebe, DuckDB's sort and delta-rs's z_order, one after another in each round,
+"""Rewrites one lake by grebe, DuckDB's sort and delta-rs's z_order, one after another in a round,
 and prints time, processor time, peak resident memory, spilled bytes and file size of each.
 
-  bench/rewrite.py --lake DIR [--grebe PATH] [--rounds 3] [--memory 1GB 256MB]
+  bench/rewrite.py --lake DIR [--grebe PATH] [--rounds 3] [--memory 1GB 256MB] [--no-delta]
 
 The lake is made by bench/make_lake.py. Ratios within a round are what counts: the machine may be
 shared. delta-rs is left out where it is not installed.

@@ -22,7 +22,7 @@
 
 namespace grebe {
 
-// How rows lie. Text: "sort(a,b)", "zorder(a,b)", "hilbert(a,b)", "bucket(16,k)", "tree(FILE)".
+// How rows lie. Text: "sort(a,b)", "zorder(a,b)", "hilbert(a,b)", "bucket(16,k)".
 // Names with commas, spaces or parentheses stand in "double quotes"; dots lead into structs.
 struct RewriteLayout {
   std::string by;

@@ -35,6 +35,9 @@ using layout::LayoutSpec;
 constexpr int64_t kDefaultFileBytes = 128 << 20;
 // The part of the memory limit that an index of the new files may take.
 constexpr int64_t kIndexMemoryShare = 8;
+// The part that the source's footers may take, and about what one takes with the file's last bytes.
+constexpr int64_t kFooterMemoryShare = 16;
+constexpr int64_t kFooterBytes = 128 << 10;
 
 class Rewriter {
  public:
@@ -108,8 +111,7 @@ Status Rewriter::Check() {
   if (!request_.layout.then.empty()) {
     ARROW_ASSIGN_OR_RAISE(order_.then, layout::ParseLayout(request_.layout.then));
     const LayoutKind kind = order_.then->kind;
-    if (kind == LayoutKind::kBucket || kind == LayoutKind::kTree ||
-        order_.by.kind != LayoutKind::kBucket) {
+    if (kind == LayoutKind::kBucket || order_.by.kind != LayoutKind::kBucket) {
       return InvalidArgument("only buckets are laid out a second time, by a sort or a curve", "by",
                              request_.layout.by, "then", request_.layout.then);
     }
@@ -153,7 +155,7 @@ Status Rewriter::CheckSizes() {
   write_.bloom_columns = sizes.bloom;
   // A sort, or buckets that are sorted: rows of one key lie together.
   const LayoutSpec& inner = order_.then ? *order_.then : order_.by;
-  const bool keys_together = !inner.is_curve() && inner.kind != LayoutKind::kTree;
+  const bool keys_together = !inner.is_curve();
   if (page_per_key() && !keys_together) {
     return InvalidArgument("one page a key needs rows that are sorted by the key", "by",
                            request_.layout.by);
@@ -240,6 +242,8 @@ bool Rewriter::SkipFile(const std::string& path, const Status& error) {
 Result<std::unique_ptr<engine::RewriteSource>> Rewriter::OpenGroup(const RewriteGroup& group) {
   engine::RewriteSourceOptions options;
   options.ungroup = request_.layout.ungroup;
+  options.footers_kept_max =
+      static_cast<size_t>(request_.run.memory_bytes_max / kFooterMemoryShare / kFooterBytes);
   options.threads = threads();
   options.stop = request_.run.stop;
   options.skip_file = [this](const std::string& path, const Status& error) {
@@ -314,7 +318,7 @@ Result<engine::RewriteFileOptions> Rewriter::FileOptions(
   options.key_values = std::move(key_values);
   options.write = write_;
   const LayoutSpec& inner = order_.then ? *order_.then : order_.by;
-  if (!inner.is_curve() && inner.kind != LayoutKind::kTree) {
+  if (!inner.is_curve()) {
     for (const std::string& column : inner.columns) {
       if (!options.cogroup.empty() && column != options.cogroup) break;
       options.write.sorting_columns.push_back({column, false, /*nulls_first=*/true});

@@ -45,21 +45,24 @@ Status RewriteSource::ReadFooters(std::vector<store::Object> objects) {
       }
       return AddContext(footer.status(), "file", files[i].path);
     }
-    files[i].footer = *std::move(footer);
+    files[i].object = object;
+    files[i].row_count = (*footer)->row_count();
+    files[i].schema = (*footer)->schema();
+    files[i].key_values = (*footer)->key_values();
+    if (objects.size() <= options_.footers_kept_max) files[i].footer = *std::move(footer);
     return Status::OK();
   };
   ARROW_RETURN_NOT_OK(layout::RunAll(options_.threads, objects.size(), read));
   std::map<std::string, std::shared_ptr<const pq::Schema>> distinct;
   auto key_values = std::make_shared<arrow::KeyValueMetadata>();
   for (size_t i = 0; i < files.size(); ++i) {
-    if (files[i].footer == nullptr) continue;
-    const auto& schema = files[i].footer->schema();
+    if (files[i].object == nullptr) continue;
+    const auto schema = files[i].schema;
     const auto [at, fresh] = distinct.emplace(schema->Serialize(), schema);
     if (fresh) schemas_.push_back(schema);
     files[i].schema = at->second;
-    files[i].row_count = files[i].footer->row_count();
     size_bytes_ += objects[i].identity.size_bytes;
-    const auto own = files[i].footer->key_values();
+    const auto own = std::move(files[i].key_values);
     for (int64_t pair = 0; own != nullptr && pair < own->size(); ++pair) {
       if (!key_values->Contains(own->key(pair))) {
         key_values->Append(own->key(pair), own->value(pair));
@@ -82,11 +85,17 @@ Status RewriteSource::MakeSchemas() {
       // One level for each item (and for each empty list): close enough to plan by.
       ARROW_ASSIGN_OR_RAISE(auto projection,
                             file.schema->Project(std::span(&options_.ungroup, 1)));
-      file.row_count = file.footer->leaf_value_count(projection.leaves.front());
+      ARROW_ASSIGN_OR_RAISE(const auto footer, FooterOf(file));
+      file.row_count = footer->leaf_value_count(projection.leaves.front());
     }
   }
   plain_schema_ = layout::PlainSchema(full_schema_);
   return Status::OK();
+}
+
+Result<std::shared_ptr<const pq::Footer>> RewriteSource::FooterOf(const File& file) {
+  if (file.footer != nullptr) return file.footer;
+  return pq::Footer::Read(*root_.store, file.object);
 }
 
 Result<std::shared_ptr<const table::RowShape>> RewriteSource::ShapeOf(
@@ -119,10 +128,11 @@ Status RewriteSource::Read(int ordinal, const std::vector<std::string>& columns,
     rows_given += rows->num_rows();
     return on_rows(rows, first);
   };
+  ARROW_ASSIGN_OR_RAISE(const auto footer, FooterOf(file));
   const std::vector<int>& leaves = shape->projection(file.schema.get()).leaves;
   Status status;
   if (leaves.empty()) {
-    const int64_t total = file.footer->row_count();
+    const int64_t total = footer->row_count();
     for (int64_t row = 0; status.ok() && row < total; row += batch_rows) {
       status = give(arrow::RecordBatch::Make(arrow::schema({}), std::min(batch_rows, total - row),
                                              arrow::ArrayVector{}));
@@ -132,7 +142,7 @@ Status RewriteSource::Read(int ordinal, const std::vector<std::string>& columns,
     scan.batch_rows = batch_rows;
     scan.stop = options_.stop;
     scan.pool = layout::RowPool();
-    status = pq::ScanColumns(*root_.store, *file.footer, leaves, scan,
+    status = pq::ScanColumns(*root_.store, *footer, leaves, scan,
                              [&](const auto& rows, RowIndex) { return give(rows); });
   }
   return AddContext(status, "file", file.path);

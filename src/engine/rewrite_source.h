@@ -25,6 +25,7 @@ struct RewriteSourceOptions {
   std::string ungroup;          // a list-of-structs column to take apart; empty: none
   int threads = 1;
   const StopToken* stop = nullptr;
+  size_t footers_kept_max = 1024;   // more files than this have their footers read again
   std::function<bool(const std::string& path, const Status&)> skip_file;   // unset: never
 };
 
@@ -56,13 +57,16 @@ class RewriteSource final : public layout::RowSource {
  private:
   struct File {
     std::string path;   // relative to root
-    std::shared_ptr<const pq::Footer> footer;
+    std::shared_ptr<const store::Object> object;
+    std::shared_ptr<const pq::Footer> footer;   // null: read again when it is needed
     std::shared_ptr<const pq::Schema> schema;   // shared by files of equal schemas
+    std::shared_ptr<const arrow::KeyValueMetadata> key_values;   // while footers are read
     int64_t row_count = 0;
   };
 
   Status ReadFooters(std::vector<store::Object> files);
   Status MakeSchemas();
+  Result<std::shared_ptr<const pq::Footer>> FooterOf(const File& file);
   Result<std::shared_ptr<const table::RowShape>> ShapeOf(const std::vector<std::string>& columns);
 
   store::Location root_;

@@ -43,15 +43,14 @@ std::string_view NameOf(LayoutKind kind) {
     case LayoutKind::kZOrder: return "zorder";
     case LayoutKind::kHilbert: return "hilbert";
     case LayoutKind::kBucket: return "bucket";
-    case LayoutKind::kTree: return "tree";
   }
   return "sort";
 }
 
 Status Malformed(std::string_view text, std::string_view why) {
   return InvalidArgument(
-      "not a layout: sort(a,b), zorder(a,b), hilbert(a,b), bucket(16,k) or tree(FILE)", "why", why,
-      "text", text);
+      "not a layout: sort(a,b), zorder(a,b), hilbert(a,b) or bucket(16,k)", "why", why, "text",
+      text);
 }
 
 }  // namespace
@@ -59,7 +58,6 @@ Status Malformed(std::string_view text, std::string_view why) {
 std::string LayoutSpec::ToString() const {
   std::string out(NameOf(kind));
   out += '(';
-  if (kind == LayoutKind::kTree) return out + log + ')';
   if (kind == LayoutKind::kBucket) out += std::to_string(bucket_count) + ',';
   for (size_t i = 0; i < columns.size(); ++i) {
     if (i > 0) out += ',';
@@ -80,17 +78,12 @@ Result<LayoutSpec> ParseLayout(std::string_view text) {
   LayoutSpec spec;
   bool known = false;
   for (const LayoutKind kind : {LayoutKind::kSort, LayoutKind::kZOrder, LayoutKind::kHilbert,
-                                LayoutKind::kBucket, LayoutKind::kTree}) {
+                                LayoutKind::kBucket}) {
     if (name != NameOf(kind)) continue;
     spec.kind = kind;
     known = true;
   }
   if (!known) return Malformed(text, "no such layout");
-  if (spec.kind == LayoutKind::kTree) {
-    spec.log = Trim(inside);
-    if (spec.log.empty()) return Malformed(text, "a query log is needed");
-    return spec;
-  }
   if (!SplitNames(inside, &spec.columns)) return Malformed(text, "columns are needed");
   if (spec.kind == LayoutKind::kBucket) {
     const std::string& count = spec.columns.front();

@@ -1,5 +1,4 @@
-// What a layout is asked for as text: "sort(a,b)", "zorder(a,b)", "hilbert(a,b)", "bucket(16,k)",
-// "tree(LOG)".
+// What a layout is asked for as text: "sort(a,b)", "zorder(a,b)", "hilbert(a,b)", "bucket(16,k)".
 #pragma once
 
 #include <cstdint>
@@ -11,14 +10,13 @@
 
 namespace grebe::layout {
 
-enum class LayoutKind { kSort, kZOrder, kHilbert, kBucket, kTree };
+enum class LayoutKind { kSort, kZOrder, kHilbert, kBucket };
 enum class CurveMode { kRank, kRaw };
 
 struct LayoutSpec {
   LayoutKind kind = LayoutKind::kSort;
   std::vector<std::string> columns;   // dotted paths
   int bucket_count = 0;               // kBucket
-  std::string log;                    // kTree: the query log's file
   CurveMode mode = CurveMode::kRank;
 
   bool is_curve() const { return kind == LayoutKind::kZOrder || kind == LayoutKind::kHilbert; }

@@ -1,5 +1,5 @@
-// The order that a rewrite gives rows: a section (a bucket, a leaf of a tree) and a place within
-// it, by values (sort) or along a curve (zorder, hilbert).
+// The order that a rewrite gives rows: a section (a bucket) and a place within it, by
+// values (sort) or along a curve (zorder, hilbert).
 //
 // A row's key is (section, word). A curve's word is the row's cell; rows of one cell keep the order
 // of the source. A sort's word is the order-preserving head of its first column: equal words are
