@@ -323,7 +323,10 @@ def run_set(args, name, make, folder):
             results[title] = {"left_out": str(error)}
             continue
         except subprocess.CalledProcessError as error:
-            sys.exit(f"failed: {error.cmd} {error.stderr.decode()[-500:]}")
+            if not title.startswith("tree"):
+                sys.exit(f"failed: {error.cmd} {error.stderr.decode()[-500:]}")
+            results[title] = {"left_out": f"grebe layout rewrite gave {error.returncode}"}
+            continue
         results[title] = measure(args, workload, layouts, to, title)
         print(name, title, results[title], file=sys.stderr, flush=True)
         if title != "arrival order":
@@ -348,9 +351,10 @@ def goals_table(results):
         if name in results:
             for title in CURVES:
                 judge(f"{name}: {title}", results[name][title]["rows"], curve)
-            judge(f"{name}: tree", results[name]["tree(LOG)"]["rows"], tree)
+            if "rows" in results[name]["tree(LOG)"]:
+                judge(f"{name}: tree", results[name]["tree(LOG)"]["rows"], tree)
     for name, of in results.items():
-        if "four fifths" in name:
+        if "four fifths" in name and "rows" in of["tree(LOG)"]:
             judge(f"{name}: best curve over tree", min(of[c]["rows"] for c in CURVES)
                   / of["tree(LOG)"]["rows"], 1.5, False)
         raw = of["zorder, raw"]["rows"] / of["zorder, rank"]["rows"]

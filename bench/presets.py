@@ -142,11 +142,14 @@ def goals_table(results):
     serving = by[("local", "serving")]
     ours = serving["Grebe, nothing cached"]
     explain = ours["explain"]
-    useful = explain["bytes_mean"] - explain["gap_bytes_mean"]
     judge("serving, local, nothing cached: p50", ours["p50_us"] / 1e3, 0.2, "ms")
     judge("waves", explain["waves_max"], 1, "")
     judge("requests a lookup, 8 columns", explain["requests_mean"], 8.5, "")
-    judge("bytes over useful bytes", explain["bytes_mean"] / useful, 1.3, "x")
+    for peer, title in (("Grebe, all dictionaries cached, pages not", "dictionaries cached"),
+                        ("Grebe, nothing cached", "nothing cached")):
+        e = serving[peer]["explain"]
+        judge(f"bytes over useful bytes, {title}",
+              e["bytes_mean"] / (e["bytes_mean"] - e["gap_bytes_mean"]), 1.3, "x")
     for rival, factor in (("DataFusion", 5), ("DuckDB", 10)):
         best = min((rows_of[rival]["p50_us"], kind) for (store, kind), rows_of in by.items()
                    if store == "local" and rival in rows_of)
