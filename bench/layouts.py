@@ -410,7 +410,7 @@ def main(argv):
     parser.add_argument("--tiny", action="store_true")
     args = parser.parse_args(argv)
     if args.tiny:
-        args.rows, args.files, args.queries, args.explained, args.tpch = 20_000, 16, 4, 6, 0
+        args.rows, args.files, args.queries, args.explained, args.tpch = 20_000, 16, 4, 2, 0
     results = {}
     for name, make in data_sets(args).items():
         if args.only and args.only not in name:
