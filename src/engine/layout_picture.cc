@@ -155,7 +155,7 @@ std::string BoxesSvg(const PlacedBoxes& placed, size_t report, const std::string
       << "t\">" << HtmlText(title) << "</title><desc id=\"" << id << "d\">"
       << Whole(static_cast<int64_t>(boxes.size())) << " files as boxes: across, the range of "
       << HtmlText(placed.x.column) << "; upwards, " << HtmlText(placed.y.column)
-      << ". Darker places are covered by more files.</desc>\n";
+      << ". The stronger the colour, the more files cover a place.</desc>\n";
   out << "<rect class=\"frame\" x=\"" << kLeft << "\" y=\"" << kTop << "\" width=\"" << kSide
       << "\" height=\"" << kSide << "\"/>\n";
   const double opacity = std::clamp(6.0 / std::sqrt(static_cast<double>(boxes.size()) + 1), 0.06,

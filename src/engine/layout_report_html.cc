@@ -157,7 +157,8 @@ void PrintPictures(const Reports& reports, std::ostream& out) {
       << (first.y_column.empty() ? std::string(", one file above the other")
                                  : " and <bdi>" + HtmlText(first.y_column) + "</bdi>")
       << ". A query must read every box that its range touches, so small boxes side by side are "
-         "good, and dark places bad. The line goes through the files in their order."
+         "good, and strongly coloured places, where many lie over each other, bad. The line goes "
+         "through the files in their order."
       << "</p>\n<div class=\"pair\">\n";
   const engine::PlacedBoxes placed = engine::PlaceBoxes(reports);
   for (size_t r = 0; r < reports.size(); ++r) {

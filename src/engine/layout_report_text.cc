@@ -60,8 +60,8 @@ void PrintDepth(const char* level, const DepthFigures& figures, std::ostream& ou
     return;
   }
   out << std::fixed << std::setprecision(2) << std::setw(12) << figures.average_depth
-      << std::setw(8) << figures.max_depth << std::setw(12) << figures.average_overlaps
-      << std::setw(10) << figures.constant << std::setw(9) << figures.unknown << std::setw(10)
+      << std::setw(8) << figures.max_depth << std::setw(13) << figures.average_overlaps
+      << std::setw(10) << figures.constant << std::setw(9) << figures.unknown << std::setw(11)
       << figures.without_values << "\n";
 }
 
@@ -170,7 +170,7 @@ std::string LayoutReport::ToText() const {
   for (const ColumnDepth& column : columns) {
     out << "\n"
         << JoinNames(column.columns) << (column.columns.size() > 1 ? ", jointly" : "")
-        << "\n                  pieces   avg depth     max  avg overlap  constant  unknown"
+        << "\n                pieces   avg depth     max  avg overlap  constant  unknown"
         << "  no values\n";
     PrintDepth("files", column.files, out);
     PrintDepth("row groups", column.row_groups, out);
