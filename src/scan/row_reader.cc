@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "store/coalesce.h"
 
 namespace grebe::scan {
@@ -79,17 +80,23 @@ class Reader {
     const pq::ChunkRead& read = job->read;
     job->bytes.pages.resize(read.pages.size());
     if (read.dictionary_needed) {
-      ++counters_->dictionary_pages;
+      counters_->dictionary_pages += IsNew(*job->file, *read.info.dictionary);
       AddRequest({part, job, -1}, *read.info.dictionary);
     }
     for (size_t i = 0; i < read.pages.size(); ++i) {
       if (read.page_needed[i]) {
-        ++counters_->pages;
+        counters_->pages += IsNew(*job->file, read.pages[i].bytes);
         AddRequest({part, job, static_cast<int>(i)}, read.pages[i].bytes);
       } else {
         ++counters_->cache_hits;
       }
     }
+  }
+
+  bool IsNew(const ScanFile& file, ByteRange page) {
+    if (options_.counted_pages == nullptr) return true;
+    const auto place = static_cast<uint64_t>(page.begin);
+    return options_.counted_pages->insert(Mix64(file.file_key ^ Mix64(place))).second;
   }
 
   void AddRequest(const Target& target, ByteRange range) {

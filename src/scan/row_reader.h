@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "base/status.h"
@@ -28,11 +29,14 @@ struct RowReaderOptions {
   bool coalesce = true;
   bool verify_crc = true;
   arrow::MemoryPool* pool = nullptr;
+  // The pages that were counted before, by file and place: each counts once, although rows of one
+  // page may be read in several goes.
+  std::unordered_set<uint64_t>* counted_pages = nullptr;
 };
 
 struct RowReaderCounters {
   int64_t gap_bytes = 0;
-  int64_t pages = 0;              // data pages fetched
+  int64_t pages = 0;              // data pages fetched, not counted before
   int64_t dictionary_pages = 0;   // fetched
   int64_t cache_hits = 0;
   int64_t fetch_us = 0, decode_us = 0;

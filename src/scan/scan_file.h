@@ -43,6 +43,14 @@ struct ScanFile {
   std::string layout;                              // FileStats::layout
   bool bad = false;                                // and skipped
 
+  // The scan is through with the file.
+  void LetGo() {
+    footer.reset();
+    map.reset();
+    pages.clear();
+    groups.clear();
+  }
+
   int64_t ChunkBytes(int group, int leaf) const {
     if (footer != nullptr) return footer->chunk_range(group, leaf).size_bytes();
     if (known == nullptr) return 0;

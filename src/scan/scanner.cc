@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <set>
+#include <unordered_set>
 
 #include "base/clock.h"
 #include "base/column_by_path.h"
@@ -142,6 +143,7 @@ class ScannerImpl final : public Scanner {
     const std::span<const FileSet::Candidate> window(candidates_.data() + next_candidate_,
                                                      end - next_candidate_);
     next_candidate_ = end;
+    for (; let_go_ < window.front().file; ++let_go_) set_.files()[let_go_].LetGo();
     groups_per_window_ = std::min(groups_per_window_ * 2, kGroupsPerWindow);
     ARROW_ASSIGN_OR_RAISE(auto plans, PlanGroups(window, options_, &set_, &ahead_, &cost_));
     AddReads(ahead_.TakeCounters());
@@ -322,6 +324,7 @@ class ScannerImpl final : public Scanner {
     options.cache = &cache_;
     options.coalesce = options_.coalesce;
     options.verify_crc = options_.verify_crc;
+    options.counted_pages = &counted_pages_;
     RowReaderCounters counters;
     auto out = ReadRows(ahead_, shape, parts, options, &counters);
     AddReads(ahead_.TakeCounters());
@@ -347,6 +350,7 @@ class ScannerImpl final : public Scanner {
   FileSet set_;
   std::vector<FileSet::Candidate> candidates_;
   size_t next_candidate_ = 0;
+  size_t let_go_ = 0;   // files before are done
   size_t groups_per_window_ = kGroupsPerWindow;
   std::deque<Unit> units_;
   struct Ready {
@@ -356,6 +360,7 @@ class ScannerImpl final : public Scanner {
   std::shared_ptr<arrow::RecordBatch> filter_rows_;
   int64_t skip_left_;
   int64_t limit_left_;   // negative: no limit
+  std::unordered_set<uint64_t> counted_pages_;
   std::set<const ScanFile*> files_read_;
   std::set<std::pair<const ScanFile*, int>> groups_read_;
 };
