@@ -129,7 +129,9 @@ class WriteRealFiles : public ::testing::Test {
     ASSERT_EQ(Ids(before->fields()), Ids(after->fields()));
     ASSERT_EQ(before->metadata() == nullptr || before->metadata()->size() == 0,
               after->metadata() == nullptr);
-    if (after->metadata() != nullptr) ASSERT_TRUE(after->metadata()->Equals(*before->metadata()));
+    if (after->metadata() != nullptr) {
+      ASSERT_TRUE(after->metadata()->Equals(*before->metadata()));
+    }
     ++tally->equal;
   }
 
