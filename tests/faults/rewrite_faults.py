@@ -142,8 +142,11 @@ def interrupt(trial, times, draw):
     for _ in range(times):
         process = subprocess.Popen(trial.args(), stdout=subprocess.DEVNULL,
                                    stderr=subprocess.PIPE)
+        # Before it has begun to work it cannot be asked to stop.
+        while process.poll() is None and not (trial.out / "_grebe_rewrite").exists():
+            pass
         try:
-            process.wait(timeout=0.02 + draw.random() * 0.2)
+            process.wait(timeout=draw.random() * 0.2)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGINT)
             _, stderr = process.communicate()
