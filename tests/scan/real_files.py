@@ -25,6 +25,7 @@ from real_files import run as real_files  # noqa: E402
 MEMORY_BYTES = 2 << 30
 COMMAND_SECONDS = 120
 VALUES_MAX = 200_000
+ARGUMENT_BYTES_MAX = 100_000   # longer ones the system does not pass to a command
 
 
 def quoted_path(name):
@@ -81,6 +82,8 @@ def check_column(report, path, table, column, rng, per_column):
         maker.columns = [column]
     for _ in range(per_column):
         predicate = maker.tree()
+        if len(predicate.text) > ARGUMENT_BYTES_MAX:
+            continue
         got = ask(report, path, predicate.text, [column.name])
         if got is None:
             return
@@ -90,6 +93,10 @@ def check_column(report, path, table, column, rng, per_column):
             report["problems"].append(f"{got.num_rows} rows, expected {len(rows)}: --where "
                                       f"{predicate.text!r}")
             return
+        if column.name not in got.schema.names and column.name.split(".")[0] not in (
+                got.schema.names):   # a member of an extension: rows are counted only
+            report["agreed"] += 1
+            continue
         found = values.identities(oracle.key_column(got, column.name))
         if found != values.identities(oracle.key_column(expected, column.name)):
             report["problems"].append(f"other rows: --where {predicate.text!r}")
