@@ -94,7 +94,8 @@ def check_budget(folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    parser.add_argument("--seed", type=int, default=os.environ.get("GREBE_TEST_SEED") or
+                        random.SystemRandom().randrange(1 << 32))
     parser.add_argument("--tables", type=int, default=30)
     args = parser.parse_args()
     print(f"seed {args.seed}", flush=True)

@@ -9,6 +9,7 @@ usage: run.py [--tables N] [--seed N] [--keep]
 import argparse
 import collections
 import json
+import os
 import pathlib
 import random
 import shutil
@@ -289,7 +290,8 @@ def check_cogroup(case, rng, scratch):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tables", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
+    parser.add_argument("--seed", type=int, default=os.environ.get("GREBE_TEST_SEED") or
+                        random.randrange(10**6))
     parser.add_argument("--only", type=int, help="one table of the seed")
     parser.add_argument("--keep", action="store_true", help="leave failed tables behind")
     args = parser.parse_args()
