@@ -76,13 +76,20 @@ def ask(report, path, where, columns):
         return None
 
 
+def fits_an_argument(text):
+    try:
+        return len(text.encode()) <= ARGUMENT_BYTES_MAX and "\0" not in text
+    except UnicodeEncodeError:   # a string column that holds no text
+        return False
+
+
 def check_column(report, path, table, column, rng, per_column):
     maker = predicates.Maker([column], rng)
     if not maker.columns:   # no rows
         maker.columns = [column]
     for _ in range(per_column):
         predicate = maker.tree()
-        if len(predicate.text) > ARGUMENT_BYTES_MAX:
+        if not fits_an_argument(predicate.text):
             continue
         got = ask(report, path, predicate.text, [column.name])
         if got is None:
@@ -93,8 +100,7 @@ def check_column(report, path, table, column, rng, per_column):
             report["problems"].append(f"{got.num_rows} rows, expected {len(rows)}: --where "
                                       f"{predicate.text!r}")
             return
-        if column.name not in got.schema.names and column.name.split(".")[0] not in (
-                got.schema.names):   # a member of an extension: rows are counted only
+        if not len(rows):   # pyarrow cannot join no chunks of some extension types
             report["agreed"] += 1
             continue
         found = values.identities(oracle.key_column(got, column.name))
