@@ -18,9 +18,9 @@ SANITIZED = ARROW_DEFAULT_MEMORY_POOL=system UBSAN_OPTIONS=halt_on_error=1:print
 export CCACHE_BASEDIR = $(CURDIR)
 export CCACHE_NOHASHDIR = 1
 
-# Command-line programs and byte flips: they take long under TSan and add no threads to what the
-# rooms' and the engine's tests run.
-ONE_THREAD_TESTS = bug_cases|differential_small|kill_small|Damage|FlippedByte
+# Many runs of the command, and byte flips: they take long under TSan and add no threads to what the
+# rooms' and the engine's tests and the tiny runs of scan and rewrite do.
+ONE_THREAD_TESTS = bug_cases|_small|scan_cases|layout_report|layout_plan|layout_advise|Damage|FlippedByte
 
 .PHONY: help setup build dev test test-slow demo asan tsan coverage fuzz bench install clean
 
