@@ -20,7 +20,7 @@ export CCACHE_NOHASHDIR = 1
 
 # Many runs of the command, and byte flips: they take long under TSan and add no threads to what the
 # rooms' and the engine's tests and the tiny runs of scan and rewrite do.
-ONE_THREAD_TESTS = bug_cases|_small|scan_cases|layout_report|layout_plan|layout_advise|Damage|FlippedByte
+ONE_THREAD_TESTS = bug_cases|_small|scan_cases|layout_(report|plan|advise)|Damage|FlippedByte
 
 .PHONY: help setup build dev test test-slow demo asan tsan coverage fuzz bench install clean
 
