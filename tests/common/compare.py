@@ -8,9 +8,7 @@ import pyarrow.compute as pc
 def one_array(column):
     if isinstance(column, pa.ChunkedArray):
         if column.num_chunks == 0:
-            return pa.array([], column.type) if not isinstance(
-                column.type, pa.BaseExtensionType) else pa.ExtensionArray.from_storage(
-                    column.type, pa.array([], column.type.storage_type))
+            return pa.nulls(0, column.type)   # pa.array makes no extension types inside others
         combined = column.combine_chunks()
         return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined
     return column

@@ -20,6 +20,8 @@ UNIT_NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 def storage(array):
     """The array without dictionary and extension."""
+    if isinstance(array, pa.ChunkedArray) and array.num_chunks == 0:
+        array = pa.nulls(0, array.type)   # pyarrow cannot join no chunks of some extension types
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
     if isinstance(array, pa.ChunkedArray):

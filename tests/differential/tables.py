@@ -358,8 +358,20 @@ def write_files(folder, kind, rng, spec, options, rows_total):
         if spec["writer"] == "duckdb":
             write_duckdb(table, path, spec, max(group_rows, 1))
         else:
-            write_pyarrow(table, path, options, group_rows, rng)
+            try:
+                write_pyarrow(table, path, options, group_rows, rng)
+            except pa.ArrowNotImplementedError:   # pyarrow cannot cut some views into pages
+                write_pyarrow(without_views(table), path, options, group_rows, rng)
         row += rows
+
+
+def without_views(table):
+    def plain(kind):
+        if pa.types.is_struct(kind):
+            return pa.struct([field.with_type(plain(field.type)) for field in kind])
+        return {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}.get(kind, kind)
+
+    return table.cast(pa.schema([field.with_type(plain(field.type)) for field in table.schema]))
 
 
 def write_pyarrow(table, path, options, group_rows, rng):
