@@ -18,9 +18,12 @@ SANITIZED = ARROW_DEFAULT_MEMORY_POOL=system UBSAN_OPTIONS=halt_on_error=1:print
 export CCACHE_BASEDIR = $(CURDIR)
 export CCACHE_NOHASHDIR = 1
 
-# Many runs of the command, and byte flips: they take long under TSan and add no threads to what the
-# rooms' and the engine's tests and the tiny runs of scan and rewrite do.
-ONE_THREAD_TESTS = bug_cases|_small|scan_cases|layout_(report|plan|advise)|Damage|FlippedByte
+# Tests that run the command hundreds of times: too long under a sanitizer. The tiny runs of scan and
+# rewrite, bug_cases, differential_small and kill_small stand for them under ASan.
+MANY_COMMANDS = (scan|ranges|rewrite|rewrite_faults|writer)_small|scan_cases|layout_(report|plan|advise)
+# Under TSan the tiny runs alone: the others, and byte flips, add no threads to what the rooms' and the
+# engine's tests run.
+ONE_THREAD_TESTS = $(MANY_COMMANDS)|bug_cases|differential_small|kill_small|Damage|FlippedByte
 
 .PHONY: help setup build dev test test-slow demo asan tsan coverage fuzz bench install clean
 
@@ -55,7 +58,7 @@ dev: setup  ## build all with little optimisation, in build/dev
 asan: setup  ## the fast tests under AddressSanitizer and UBSan
 	cmake --preset asan-ubsan
 	cmake --build build/asan-ubsan -j $(JOBS)
-	$(SANITIZED) $(CTEST) --test-dir build/asan-ubsan -L fast $(CTEST_ARGS)
+	$(SANITIZED) $(CTEST) --test-dir build/asan-ubsan -L fast -E '$(MANY_COMMANDS)' $(CTEST_ARGS)
 
 tsan: setup  ## the fast tests under ThreadSanitizer
 	cmake --preset tsan
