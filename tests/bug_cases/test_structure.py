@@ -2,6 +2,7 @@
 not ours to read."""
 
 import base64
+import shutil
 import struct
 
 import pyarrow as pa
@@ -144,6 +145,11 @@ def test_footer_counts_that_lie_give_the_rows_or_a_typed_error(lake, file_rows, 
     """Never a crash, never an allocation by the number claimed, never a wrong row."""
     table = table_of(100)
     path = lake.write(table)
+    grebe_cli.peak_bytes_max = 0
+    lake.create("k")
+    lake.get(("k", "7"))
+    honest_peak = grebe_cli.peak_bytes_max   # a sanitizer alone takes hundreds of megabytes
+    shutil.rmtree(lake.root)
     patch_rows(path, file_rows, group_rows)
     grebe_cli.peak_bytes_max = 0
     try:
@@ -160,7 +166,7 @@ def test_footer_counts_that_lie_give_the_rows_or_a_typed_error(lake, file_rows, 
             pass
         answers = [oracle.Oracle(truth, ["k"]).expected([(7,)]) for truth in truths]
         assert None in [compare.difference(answer, got) for answer in answers], got
-    assert grebe_cli.peak_bytes_max < 1 << 28
+    assert grebe_cli.peak_bytes_max < honest_peak + (64 << 20)
 
 
 def test_a_codec_that_nobody_knows_is_unsupported(lake):
