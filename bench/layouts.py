@@ -102,16 +102,16 @@ class Workload:
         self.columns = columns
         self.values = [numbers(table[name]).to_numpy(zero_copy_only=False) for name in columns]
         self.sorted = [np.sort(values) for values in self.values]
-        self.queries = []
+        self.queries = []     # (columns that it asks for, a range or None for each column)
         for share in SHARES:
             for kind in (0, 1, len(columns)):   # the first, the second, all
                 count = each
                 if uneven:
                     count = each * 12 // 5 if kind == 0 else each * 3 // 10
                 for _ in range(count):
-                    self.queries.append([
+                    self.queries.append((kind, [
                         self.draw(i, share, rng) if kind in (i, len(columns)) else None
-                        for i in range(len(columns))])
+                        for i in range(len(columns))]))
         self.log, self.measured = self.queries[0::2], self.queries[1::2]
 
     def draw(self, column, share, rng):
@@ -166,7 +166,7 @@ class Layouts:
                            compression="zstd", write_page_index=True)
         self.log = os.path.join(folder, "log.txt")
         with open(self.log, "w") as out:
-            out.writelines(workload.text(query) + "\n" for query in workload.log)
+            out.writelines(workload.text(query) + "\n" for _, query in workload.log)
 
     def all(self):
         by = ",".join(self.columns)
@@ -285,9 +285,10 @@ def measure(args, workload, layouts, folder, name):
     if rows != len(workload.values[0]):
         sys.exit(f"rows were lost: layout={name} expected={len(workload.values[0])} got={rows}")
     byte_share = sum(boxes.of_files["bytes"]) / rows
-    read = dict.fromkeys(("rows", "bytes", "files", "group_rows", "bound_rows"), 0)
+    read = dict.fromkeys(("rows", "bytes", "files", "group_rows", "bound_rows", "first_rows",
+                          "first_bound_rows"), 0)
     step = max(len(workload.measured) // args.explained, 1)
-    for i, query in enumerate(workload.measured):
+    for i, (kind, query) in enumerate(workload.measured):
         files = Boxes.read(boxes.of_files, query)
         matching = workload.matching(query)
         read["files"] += int(files.sum())
@@ -295,7 +296,11 @@ def measure(args, workload, layouts, folder, name):
         read["bytes"] += int(boxes.of_files["bytes"][files].sum())
         read["group_rows"] += int(
             boxes.of_groups["rows"][Boxes.read(boxes.of_groups, query)].sum())
-        read["bound_rows"] += math.ceil(matching / layouts.file_rows) * layouts.file_rows
+        bound = math.ceil(matching / layouts.file_rows) * layouts.file_rows
+        read["bound_rows"] += bound
+        if kind == 0:
+            read["first_rows"] += int(boxes.of_files["rows"][files].sum())
+            read["first_bound_rows"] += bound
         if i % step == 0 and name != "delta-rs z_order":
             facts = explain(args, folder, workload.text(query))
             if (facts["files_read"], facts["rows"]) != (int(files.sum()), matching):
@@ -305,6 +310,7 @@ def measure(args, workload, layouts, folder, name):
     return {"files": len(boxes.files),
             "files_read_mean": read["files"] / len(workload.measured),
             "rows": float(read["rows"] / read["bound_rows"]),
+            "first": float(read["first_rows"] / read["first_bound_rows"]),
             "bytes": float(read["bytes"] / (read["bound_rows"] * byte_share)),
             "group_rows": float(read["group_rows"] / read["bound_rows"])}
 
@@ -361,7 +367,9 @@ def goals_table(results):
         if "Pareto" in name:
             judge(f"{name}: raw over rank", raw, 1.9, False)
         elif "URLs" in name:
-            judge(f"{name}: raw over rank", raw, 3, False)
+            judge(f"{name}: raw over rank, predicates on the URL alone",
+                  of["zorder, raw"]["first"] / of["zorder, rank"]["first"], 3, False)
+            judge(f"{name}: raw over rank, all predicates", raw, 3, False)
         elif name.startswith("uniform"):
             judge(f"{name}: rank over raw", 1 / raw, 1.05)
         if "rows" in of["delta-rs z_order"]:
@@ -385,12 +393,12 @@ def markdown(results, args, argv):
         lines += ["## Goals", ""] + goals_table(results)
     for name, of in results.items():
         rows = [[title, r["files"], f"{r['files_read_mean']:.1f}", f"{r['rows']:.2f}",
-                 f"{r['bytes']:.2f}", f"{r['group_rows']:.2f}"]
-                if "rows" in r else [title, f"left out: {r['left_out']}", "", "", "", ""]
+                 f"{r['bytes']:.2f}", f"{r['group_rows']:.2f}", f"{r['first']:.2f}"]
+                if "rows" in r else [title, f"left out: {r['left_out']}", "", "", "", "", ""]
                 for title, r in of.items()]
         lines += [f"## {name[0].upper()}{name[1:]}", ""] + report.table(
             ["layout", "files", "files read, mean", "rows over bound", "bytes over bound",
-             "rows of row groups over bound"], rows)
+             "rows of row groups over bound", "rows over bound, first column alone"], rows)
     return "\n".join(lines) + "\n"
 
 
