@@ -50,6 +50,11 @@ std::string RewriteFolder::DataPath(const RewrittenFile& file) const {
   return Inside(std::string(kStateFolder) + "/data/" + file.name);
 }
 
+Result<std::unique_ptr<store::Upload>> RewriteFolder::Begin(const RewrittenFile& file) {
+  file_begun_.store(true);
+  return to_.store->StartUpload(DataPath(file));
+}
+
 Result<std::unique_ptr<RewriteFolder>> RewriteFolder::Open(const store::Location& to,
                                                            const std::string& plan) {
   std::unique_ptr<RewriteFolder> folder(new RewriteFolder(to));
@@ -174,6 +179,17 @@ Status RewriteFolder::Close() {
 
 Status RewriteFolder::RemoveIfEmpty() {
   if (!files().empty()) return Status::OK();
+  // Where files have their final names at once, one may be there although it was never noted, or
+  // may still come, from a request whose answer was lost: then the plan must stay beside it.
+  if (!to_.store->can_rename()) {
+    if (file_begun_.load()) return Status::OK();
+    ARROW_ASSIGN_OR_RAISE(const auto listed,
+                          to_.store->List(to_.path.empty() ? "" : to_.path + "/"));
+    const std::string state = Inside(std::string(kStateFolder) + "/");
+    for (const store::Object& object : listed) {
+      if (!object.path.starts_with(state)) return Status::OK();
+    }
+  }
   return Close();
 }
 

@@ -8,6 +8,7 @@
 // must look for _grebe_rewrite to know that more will come.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -36,28 +37,29 @@ class RewriteFolder {
   static Result<std::unique_ptr<RewriteFolder>> Open(const store::Location& to,
                                                      const std::string& plan);
 
-  const store::Location& location() const { return to_; }
   bool IsFinished(const std::string& name) const;
   // Of earlier runs and this one.
   std::vector<RewrittenFile> files() const;
 
-  // Where a file is to be written before it is finished.
-  std::string DataPath(const RewrittenFile& file) const;
-  // Notes a file whose upload to DataPath is finished. Threads: safe.
+  // Begins the file where it lies until all are finished. Threads: safe.
+  Result<std::unique_ptr<store::Upload>> Begin(const RewrittenFile& file);
+  // Notes a file whose upload is finished. Threads: safe.
   Status Finished(const RewrittenFile& file);
   // Gives all files their final names. Run again after a kill it does the rest.
   Status NameFiles();
   // The rewrite is over: the marks that it is not are removed.
   Status Close();
-  // Nothing was finished: as if it had never begun.
+  // If nothing was finished: as if it had never begun.
   Status RemoveIfEmpty();
 
  private:
   RewriteFolder(const store::Location& to) : to_(to) {}
   std::string Inside(const std::string& path) const;
+  std::string DataPath(const RewrittenFile& file) const;
   Status ReadFinished(const std::vector<store::Object>& listed);
 
   const store::Location to_;
+  std::atomic<bool> file_begun_{false};
   mutable std::mutex mutex_;
   std::map<std::string, RewrittenFile> files_;
 };

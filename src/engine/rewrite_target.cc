@@ -23,8 +23,7 @@ class GroupFile final : public layout::TargetFile {
       : folder_(folder), file_(std::move(file)), options_(options), index_(index) {}
 
   Status Open(std::shared_ptr<const arrow::KeyValueMetadata> key_values) {
-    ARROW_ASSIGN_OR_RAISE(upload_,
-                          folder_->location().store->StartUpload(folder_->DataPath(file_)));
+    ARROW_ASSIGN_OR_RAISE(upload_, folder_->Begin(file_));
     sink_ = std::make_shared<store::UploadStream>(upload_.get());
     ARROW_ASSIGN_OR_RAISE(writer_, pq::FileWriter::Open(sink_, options_.file_schema,
                                                         std::move(key_values), options_.write));
