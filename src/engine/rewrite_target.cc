@@ -6,9 +6,12 @@
 #include "base/column_by_path.h"
 #include "base/failpoint.h"
 #include "base/take_rows.h"
+#include "engine/known_files.h"
 #include "index/manifest.h"
 #include "layout/cogroup.h"
 #include "layout/dictionaries.h"
+#include "parquet/footer.h"
+#include "scan/file_stats.h"
 #include "store/upload_stream.h"
 
 namespace grebe::engine {
@@ -140,6 +143,16 @@ Status RewriteIndex::AddFile(const RewrittenFile& file, const pq::WrittenFile& w
     built_.files[id.value] = {file.path, file.row_count, false};
     built_.row_count += file.row_count;
   }
+  auto object = std::make_shared<store::Object>();
+  object->path = file.path;
+  object->identity = file.identity;
+  ARROW_ASSIGN_OR_RAISE(const auto footer,
+                        pq::Footer::Parse(std::move(object), written.footer_bytes));
+  std::string stats = scan::PackStats(*footer);
+  {
+    std::lock_guard lock(mutex_);
+    built_.stats.push_back({file.path, file.identity, std::move(stats)});
+  }
   RowIndex row{0};
   for (const key::EncodedKeys& some : keys) {
     ARROW_RETURN_NOT_OK(builder_->AddRows(id, row, some, nullptr));
@@ -155,6 +168,7 @@ Result<BuiltFragment> RewriteIndex::Finish(const store::Location& index_folder) 
   ARROW_ASSIGN_OR_RAISE(index::FragmentInfo info, builder_->Write(*upload));
   info.path = path;
   ARROW_RETURN_NOT_OK(upload->Finish().status());
+  ARROW_RETURN_NOT_OK(WriteStats(index_folder, path, built_.stats));
   built_.info = std::move(info);
   return std::move(built_);
 }

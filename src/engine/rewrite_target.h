@@ -34,7 +34,7 @@ class RewriteIndex {
                  const std::vector<key::EncodedKeys>& keys);
 
   const IndexSpec& spec() const { return spec_; }
-  // Writes the fragment under index_folder.
+  // Writes the fragment, and its files' statistics, under index_folder.
   Result<BuiltFragment> Finish(const store::Location& index_folder);
 
  private:

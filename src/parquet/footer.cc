@@ -180,8 +180,9 @@ Status ReadRowGroup(const ::parquet::RowGroupMetaData& group, bool old_writer,
 // Settles the row count of a row group whose footer contradicts itself. Some writers state another
 // number of rows than they wrote (0, or 2^32 - 2), some another number of values: the page headers
 // of the columns that are not repeated know.
-Status CountRows(store::Store& store, size_t row_group, bool old_writer, const ReadLimits& limits,
+Status CountRows(store::Store* store, size_t row_group, bool old_writer, const ReadLimits& limits,
                  Footer::Impl* impl) {
+  if (store == nullptr) return Corrupt("a footer contradicts itself on its rows");
   const auto leaves = static_cast<size_t>(impl->leaf_count());
   const auto chunks = std::span(impl->chunks).subspan(row_group * leaves, leaves);
   std::vector<PageWalk> walks;
@@ -197,7 +198,7 @@ Status CountRows(store::Store& store, size_t row_group, bool old_writer, const R
         chunks[leaf], old_writer ? kOldChunkPaddingBytes : 0, limits));
   }
   size_t failed = 0;
-  ARROW_RETURN_NOT_OK(RunWalks(store, *impl, walks, &failed));
+  ARROW_RETURN_NOT_OK(RunWalks(*store, *impl, walks, &failed));
   for (size_t i = 0; i < walks.size(); ++i) {
     counted[i]->value_count = walks[i].value_count();
     if (walks[i].value_count() == walks[0].value_count()) continue;
@@ -218,11 +219,12 @@ Status SumRows(Footer::Impl* impl) {
   return Status::OK();
 }
 
-Status ReadMetadata(store::Store& store, const End& end, const ReadLimits& limits,
+// store: to settle what the footer leaves open; null: then that is an error.
+Status ReadMetadata(store::Store* store, int64_t footer_bytes, const ReadLimits& limits,
                     Footer::Impl* impl) {
   impl->metadata = ::parquet::FileMetaData::Make(
-      impl->tail->data() + (end.footer_begin - impl->tail_begin), end.footer_bytes,
-      FooterProperties());
+      impl->tail->data() + (impl->footer_begin - impl->tail_begin),
+      static_cast<uint32_t>(footer_bytes), FooterProperties());
   const auto& metadata = *impl->metadata;
   if (metadata.is_encryption_algorithm_set()) {
     return Unsupported("file is encrypted: its footer is signed or some columns are encrypted");
@@ -260,7 +262,9 @@ Result<std::unique_ptr<Footer::Impl>> ReadFooter(store::Store& store,
   impl->tail_begin = end.tail_begin;
   impl->footer_begin = end.footer_begin;
   ARROW_RETURN_NOT_OK(
-      Guarded("reading the footer", [&] { return ReadMetadata(store, end, limits, impl.get()); }));
+      Guarded("reading the footer", [&] {
+        return ReadMetadata(&store, end.footer_bytes, limits, impl.get());
+      }));
   return impl;
 }
 
@@ -291,6 +295,21 @@ Result<std::shared_ptr<const Footer>> Footer::Read(store::Store& store,
   if (!impl.ok()) return AddContext(impl.status(), "path", path);
   std::shared_ptr<Footer> footer(new Footer());
   footer->impl_ = *std::move(impl);
+  return footer;
+}
+
+Result<std::shared_ptr<const Footer>> Footer::Parse(std::shared_ptr<const store::Object> object,
+                                                    std::string_view bytes) {
+  const auto size = static_cast<int64_t>(bytes.size());
+  auto impl = std::make_unique<Footer::Impl>();
+  impl->tail = arrow::Buffer::FromString(std::string(bytes));
+  impl->tail_begin = impl->footer_begin = object->identity.size_bytes - kEndBytes - size;
+  impl->object = std::move(object);
+  ARROW_RETURN_NOT_OK(Guarded("reading a footer at hand", [&] {
+    return ReadMetadata(nullptr, size, {}, impl.get());
+  }));
+  std::shared_ptr<Footer> footer(new Footer());
+  footer->impl_ = std::move(impl);
   return footer;
 }
 

@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -38,6 +39,9 @@ class Footer {
   static Result<std::shared_ptr<const Footer>> Read(store::Store& store,
                                                     std::shared_ptr<const store::Object> object,
                                                     const ReadLimits& limits = {});
+  // A footer whose bytes (Thrift alone) are at hand, as the file's writer has them: no request.
+  static Result<std::shared_ptr<const Footer>> Parse(std::shared_ptr<const store::Object> object,
+                                                     std::string_view bytes);
   ~Footer();
 
   const std::shared_ptr<const Schema>& schema() const;

@@ -398,6 +398,7 @@ Result<WrittenFile> FileWriter::Impl::Finish() {
   file.row_count = row_count;
   ARROW_ASSIGN_OR_RAISE(file.schema, SchemaOf(*footer));
   file.pages = std::move(pages);
+  file.footer_bytes = footer->SerializeToString();
   return file;
 }
 

@@ -83,6 +83,7 @@ struct WrittenFile {
   int64_t row_count = 0;
   std::shared_ptr<const Schema> schema;     // as Footer::Read would give it
   FilePages pages;                          // as FindPages would give them
+  std::string footer_bytes;                 // for Footer::Parse
 };
 
 // Threads: one at a time.

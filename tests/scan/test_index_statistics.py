@@ -121,3 +121,34 @@ def test_damage_costs_footers_and_nothing_else(filters, damage):
             assert error.code == 3
         else:
             assert any(".gst" in text for text in report["corrupt"])
+
+
+def rewrite(table, to, *args):
+    grebe_cli.run(["layout", "rewrite", table.data, "--by", "sort(k)", "--to", to,
+                   "--index", "t", "--key", "t", *args])
+    out = type(table)(to)
+    out.filters = table.filters
+    return out
+
+
+def test_a_rewrite_with_an_index_writes_them_too(filters, tmp_path):
+    out = rewrite(filters, tmp_path / "out", "--target-file-rows", 100)
+    assert len(stats_objects(out)) == 1 and len(list(out.data.glob("*.parquet"))) > 4
+    for where, matches in filters.filters.items():
+        expected = [k for k in range(800) if matches(k)]
+        explain = out.explain(where, columns=["k"])
+        assert (explain["rows"], explain["footers_read"]) == (len(expected), 0), where
+        if not expected:
+            assert (explain["waves"], explain["requests"], explain["bytes_read"]) == (0, 0, 0)
+        assert sorted(out.values(where, "k")) == expected
+    assert out.explain("k = 350", columns=["k"])["files_read"] == 1
+    report = index(out, "verify")
+    assert report["corrupt"] == [] and report["orphans"] == []
+
+
+def test_those_of_a_rewrite_are_those_of_a_build(filters, tmp_path):
+    out = rewrite(filters, tmp_path / "out")
+    written = stats_objects(out)[0].read_bytes()
+    grebe_cli.run(["index", "drop", out.data])
+    index(out, "create", "--key", "t")
+    assert stats_objects(out)[0].read_bytes() == written
