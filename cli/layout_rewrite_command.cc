@@ -11,7 +11,7 @@ namespace {
 // They live as long as the app.
 struct RewriteFlags {
   RewriteRequest request;
-  std::string index_name, index_key, bloom;
+  std::string index_name, index_key, bloom, files;
 };
 
 void AddSizeOptions(CLI::App* command, RewriteFlags* flags) {
@@ -56,6 +56,10 @@ arrow::Status Run(const Common& common, RewriteFlags* flags) {
   request.index_key = SplitColumns(flags->index_key);
   request.index_name = flags->index_name;
   request.sizes.bloom = SplitColumns(flags->bloom);
+  if (!flags->files.empty()) {
+    ARROW_ASSIGN_OR_RAISE(const std::string plan, ReadInput(flags->files));
+    ARROW_ASSIGN_OR_RAISE(request.file_groups, ParsePlanFiles(plan));
+  }
   if (!request.index_name.empty() && request.index_key.empty()) {
     return arrow::Status::Invalid("--index needs --key, the columns to find rows by");
   }
@@ -85,6 +89,9 @@ void AddLayoutRewriteCommand(CLI::App* layout, Common* common) {
   command->add_option("--then", layout_options.then,
                       "Within buckets: sort(...), zorder(...) or hilbert(...)");
   command->add_option("--to", flags.request.to_uri, "Folder or URI to write to")->required();
+  command->add_option("--files", flags.files,
+                      "Only these files: a plan of 'grebe layout plan --format json', or one path "
+                      "a line (-: stdin)");
   command->add_option("--mode", layout_options.mode,
                       "What a curve is made of: rank (equal shares of the rows) or raw (bytes)")
       ->capture_default_str()->check(CLI::IsMember({"rank", "raw"}));

@@ -73,6 +73,10 @@ struct RewriteRun {
 struct RewriteRequest {
   std::string table_uri;
   std::string to_uri;
+  // Only these files, by their paths in the table, in groups that are laid out each by itself: what
+  // a plan names (ParsePlanFiles). Empty: all files of the table. The new files' names differ from
+  // those of any other rewrite, so that they can take the places of the old ones.
+  std::vector<std::vector<std::string>> file_groups;
   ConnectOptions connect;
   RewriteLayout layout;
   RewriteSizes sizes;
@@ -82,15 +86,24 @@ struct RewriteRequest {
   std::string index_name;            // default: the key columns joined by '+'
 };
 
+// The files that a text names: a plan of grebe layout plan as JSON, with its groups, or one path a
+// line. Errors: InvalidArgument (neither; no files).
+arrow::Result<std::vector<std::vector<std::string>>> ParsePlanFiles(const std::string& text);
+
+// A dry run estimates what it does not know: files_out, rows_out (of a cogroup), bytes_out,
+// spilled_bytes and memory_bytes, from rows that it lays out and encodes in memory. It writes
+// nothing. bytes_out is exact when these are all rows; of a larger table it may be too high where
+// neighbours resemble each other more than those of a sample do.
 struct RewriteSummary {
   bool dry_run = false;
   int64_t files_in = 0, files_out = 0;
   int64_t files_resumed = 0;         // of files_out: an earlier run had written them
   int64_t rows_in = 0, rows_out = 0;
-  int64_t bytes_in = 0, bytes_out = 0;   // dry run: estimated
+  int64_t bytes_in = 0, bytes_out = 0;
   int64_t row_bytes_memory = 0;      // of a row, decoded
   int64_t partitions = 0;            // that were sorted one by one
-  int64_t spilled_bytes = 0;         // dry run: estimated
+  int64_t spilled_bytes = 0;
+  int64_t memory_bytes = 0;          // the most that rows took at once in this process
   std::string index;                 // name of the index written
   std::vector<SkippedFile> skipped;
   std::string ToJson() const;

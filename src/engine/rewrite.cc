@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdio>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/hash.h"
 #include "engine/engine.h"
+#include "engine/rewrite_estimate.h"
+#include "engine/rewrite_files.h"
 #include "engine/rewrite_folder.h"
 #include "engine/rewrite_partitions.h"
 #include "engine/rewrite_source.h"
@@ -50,7 +54,12 @@ class Rewriter {
     if (snapshot_.files.empty()) {
       return NotFound("no Parquet files in the table", "path", store::DisplayUri(from_));
     }
-    ARROW_ASSIGN_OR_RAISE(groups_, engine::GroupFiles(snapshot_, request_.layout.partitions));
+    std::vector<size_t> apart;
+    if (!request_.file_groups.empty()) {
+      ARROW_ASSIGN_OR_RAISE(apart, engine::KeepFiles(request_.file_groups, &snapshot_));
+    }
+    ARROW_ASSIGN_OR_RAISE(groups_,
+                          engine::GroupFiles(snapshot_, request_.layout.partitions, apart));
     ARROW_RETURN_NOT_OK(CheckColumns());
     CountInput();
     if (!request_.run.dry_run) {
@@ -72,13 +81,15 @@ class Rewriter {
   Status CheckColumns() const;
   void CountInput();
   std::string PlanText() const;
+  std::string NameMark(size_t group) const;
   Status RunGroups();
   Status RunGroup(size_t group);
   Result<std::unique_ptr<engine::RewriteSource>> OpenGroup(const RewriteGroup& group);
   layout::RewriteOptions JobOptions(const engine::RewriteSource& source);
   Result<engine::RewriteFileOptions> FileOptions(const engine::RewriteSource& source) const;
   Status MakeIndex(const engine::RewriteFileOptions& file);
-  void Estimate(const layout::PreparedRewrite& prepared);
+  Status Estimate(engine::RewriteSource& source, const layout::PreparedRewrite& prepared,
+                  const layout::RewriteOptions& options, const engine::RewriteFileOptions& file);
   bool SkipFile(const std::string& path, const Status& error);
   Status Publish();
   Status PublishIndex();
@@ -208,25 +219,35 @@ void Rewriter::CountInput() {
 std::string Rewriter::PlanText() const {
   const RewriteLayout& layout = request_.layout;
   const RewriteSizes& sizes = request_.sizes;
-  const Json json = {{"format", 1},
-                     {"writer", std::string("grebe ") + Version()},
-                     {"table", store::DisplayUri(from_)},
-                     {"snapshot", snapshot_.id},
-                     {"by", order_.by.ToString()},
-                     {"then", order_.then ? order_.then->ToString() : ""},
-                     {"mode", layout.mode},
-                     {"partitions", layout.partitions},
-                     {"cogroup", layout.cogroup},
-                     {"ungroup", layout.ungroup},
-                     {"preset", sizes.preset},
-                     {"target_file_bytes", sizes.target_file_bytes},
-                     {"target_file_rows", sizes.target_file_rows},
-                     {"row_group_rows", row_group_rows_},
-                     {"page_bytes", sizes.page_bytes},
-                     {"pages", pages_},
-                     {"bloom", sizes.bloom},
-                     {"skip_bad_files", request_.run.skip_bad_files}};
+  Json json = {{"format", 1},
+               {"writer", std::string("grebe ") + Version()},
+               {"table", store::DisplayUri(from_)},
+               {"snapshot", snapshot_.id},
+               {"by", order_.by.ToString()},
+               {"then", order_.then ? order_.then->ToString() : ""},
+               {"mode", layout.mode},
+               {"partitions", layout.partitions},
+               {"cogroup", layout.cogroup},
+               {"ungroup", layout.ungroup},
+               {"preset", sizes.preset},
+               {"target_file_bytes", sizes.target_file_bytes},
+               {"target_file_rows", sizes.target_file_rows},
+               {"row_group_rows", row_group_rows_},
+               {"page_bytes", sizes.page_bytes},
+               {"pages", pages_},
+               {"bloom", sizes.bloom},
+               {"skip_bad_files", request_.run.skip_bad_files}};
+  if (!request_.file_groups.empty()) json["files"] = request_.file_groups;
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+// What sets the names of a part's new files apart from those of every other rewrite of the table.
+std::string Rewriter::NameMark(size_t group) const {
+  if (request_.file_groups.empty()) return "";
+  char mark[48];
+  std::snprintf(mark, sizeof(mark), "%016llx-%05zu-",
+                static_cast<unsigned long long>(Checksum(PlanText())), group);
+  return mark;
 }
 
 bool Rewriter::SkipFile(const std::string& path, const Status& error) {
@@ -334,11 +355,19 @@ Status Rewriter::RunGroups() {
   return Status::OK();
 }
 
-void Rewriter::Estimate(const layout::PreparedRewrite& prepared) {
+Status Rewriter::Estimate(engine::RewriteSource& source, const layout::PreparedRewrite& prepared,
+                          const layout::RewriteOptions& options,
+                          const engine::RewriteFileOptions& file) {
+  ARROW_ASSIGN_OR_RAISE(const auto estimate,
+                        engine::EstimateRewrite(source, prepared, options, file));
   summary_.rows_in += prepared.row_count;
-  summary_.rows_out += prepared.row_count;
-  summary_.files_out += static_cast<int64_t>(prepared.plan.files.size());
+  summary_.rows_out += estimate.rows;
+  summary_.files_out += estimate.files;
+  summary_.bytes_out += estimate.bytes;
   summary_.partitions += static_cast<int64_t>(prepared.plan.partitions.size());
+  summary_.spilled_bytes += estimate.spilled_bytes;
+  summary_.memory_bytes = std::max(summary_.memory_bytes, estimate.memory_bytes);
+  return Status::OK();
 }
 
 Status Rewriter::MakeIndex(const engine::RewriteFileOptions& file) {
@@ -365,18 +394,16 @@ Status Rewriter::RunGroup(size_t group) {
   if (rows == 0) return Status::OK();
   ARROW_ASSIGN_OR_RAISE(const auto prepared, layout::PrepareRewrite(*source, options));
   summary_.row_bytes_memory = std::llround(prepared.row_bytes);
-  if (request_.run.dry_run) {
-    Estimate(prepared);
-    return Status::OK();
-  }
+  if (request_.run.dry_run) return Estimate(*source, prepared, options, file);
   engine::GroupTarget target(folder_.get(), static_cast<int>(group), groups_.groups[group].folder,
-                             file, index_.get());
+                             NameMark(group), file, index_.get());
   ARROW_ASSIGN_OR_RAISE(const auto result,
                         layout::RunRewrite(*source, target, prepared, options));
   summary_.rows_in += result.row_count;
   summary_.files_resumed += result.files_kept;
   summary_.partitions += result.partitions;
   summary_.spilled_bytes += result.spilled_bytes;
+  summary_.memory_bytes = layout::RowPool()->max_memory();
   rows_before_ += 2 * result.row_count;
   return Status::OK();
 }
@@ -436,7 +463,8 @@ std::string RewriteSummary::ToJson() const {
                {"bytes_out", bytes_out},
                {"row_bytes_memory", row_bytes_memory},
                {"partitions", partitions},
-               {"spilled_bytes", spilled_bytes}};
+               {"spilled_bytes", spilled_bytes},
+               {"memory_bytes", memory_bytes}};
   if (!index.empty()) json["index"] = index;
   Json skipped_json = Json::array();
   for (const auto& file : skipped) {

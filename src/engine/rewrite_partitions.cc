@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "store/uri.h"
 
@@ -92,7 +93,8 @@ std::vector<std::string_view> SplitLevels(std::string_view text) {
 
 }  // namespace
 
-Result<RewriteGroups> GroupFiles(const table::Snapshot& snapshot, std::string_view partitions) {
+Result<RewriteGroups> GroupFiles(const table::Snapshot& snapshot, std::string_view partitions,
+                                 const std::vector<size_t>& apart) {
   const bool keep = partitions == "keep" || snapshot.partitions.empty();
   std::vector<Level> levels;
   if (partitions != "keep" && partitions != "none") {
@@ -115,8 +117,9 @@ Result<RewriteGroups> GroupFiles(const table::Snapshot& snapshot, std::string_vi
     }
   }
   out.columns.schema = arrow::schema(std::move(columns));
-  std::map<std::string, std::vector<store::Object>> by_folder;
-  for (const store::Object& file : snapshot.files) {
+  std::map<std::pair<std::string, size_t>, std::vector<store::Object>> groups;
+  for (size_t i = 0; i < snapshot.files.size(); ++i) {
+    const store::Object& file = snapshot.files[i];
     std::string folder = keep ? HiveFolder(file.path) : "";
     if (!levels.empty()) {
       ARROW_ASSIGN_OR_RAISE(const auto values, table::ParsePartitions(file.path));
@@ -125,9 +128,9 @@ Result<RewriteGroups> GroupFiles(const table::Snapshot& snapshot, std::string_vi
         folder += part;
       }
     }
-    by_folder[folder].push_back(file);
+    groups[{folder, apart.empty() ? 0 : apart[i]}].push_back(file);
   }
-  for (auto& [folder, files] : by_folder) out.groups.push_back({folder, std::move(files)});
+  for (auto& [key, files] : groups) out.groups.push_back({key.first, std::move(files)});
   return out;
 }
 

@@ -17,14 +17,16 @@ struct RewriteGroup {
 };
 
 struct RewriteGroups {
-  std::vector<RewriteGroup> groups;    // by folder
+  std::vector<RewriteGroup> groups;    // by folder, then by what keeps files apart
   // Partition columns that become columns of the files.
   table::PartitionScheme columns;
   // Partition columns that stay in the folders' names, and are no columns of the files.
   std::vector<std::string> kept;
 };
 
-// partitions: as RewriteLayout::partitions. Errors: InvalidArgument.
-Result<RewriteGroups> GroupFiles(const table::Snapshot& snapshot, std::string_view partitions);
+// partitions: as RewriteLayout::partitions. apart: per file of the snapshot, a number; files of
+// different ones are never laid out together. Empty: all may be. Errors: InvalidArgument.
+Result<RewriteGroups> GroupFiles(const table::Snapshot& snapshot, std::string_view partitions,
+                                 const std::vector<size_t>& apart = {});
 
 }  // namespace grebe::engine

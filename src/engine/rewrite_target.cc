@@ -180,16 +180,16 @@ std::string GroupTarget::NameOf(int file) const {
 }
 
 std::string GroupTarget::PathOf(int file, uint32_t section) const {
-  char name[48];
-  const bool buckets = options_.order.by.kind == layout::LayoutKind::kBucket;
-  if (buckets && section == static_cast<uint32_t>(options_.order.by.bucket_count)) {
-    std::snprintf(name, sizeof(name), "bucket-null-%05d.parquet", file);
-  } else if (buckets) {
-    std::snprintf(name, sizeof(name), "bucket-%05u-%05d.parquet", section, file);
-  } else {
-    std::snprintf(name, sizeof(name), "part-%05d.parquet", file);
+  std::string kind = "part-";
+  if (options_.order.by.kind == layout::LayoutKind::kBucket) {
+    char bucket[24];
+    std::snprintf(bucket, sizeof(bucket), "bucket-%05u-", section);
+    const bool of_nulls = section == static_cast<uint32_t>(options_.order.by.bucket_count);
+    kind = of_nulls ? "bucket-null-" : bucket;
   }
-  return path_prefix_ + name;
+  char name[24];
+  std::snprintf(name, sizeof(name), "%05d.parquet", file);
+  return path_prefix_ + kind + name_mark_ + name;
 }
 
 Result<std::unique_ptr<layout::TargetFile>> GroupTarget::Create(int file, uint32_t section) {

@@ -59,11 +59,12 @@ struct RewriteFileOptions {
 
 class GroupTarget final : public layout::RewriteTarget {
  public:
-  // group: its number among the rewrite's; folder: "" or "day=2026-01-01/". index may be null.
-  GroupTarget(RewriteFolder* folder, int group, std::string path_prefix,
+  // group: its number among the rewrite's. path_prefix: "" or "day=2026-01-01/"; name_mark: part of
+  // every file's name. index may be null.
+  GroupTarget(RewriteFolder* folder, int group, std::string path_prefix, std::string name_mark,
               const RewriteFileOptions& options, RewriteIndex* index)
-      : folder_(folder), group_(group), path_prefix_(std::move(path_prefix)), options_(options),
-        index_(index) {}
+      : folder_(folder), group_(group), path_prefix_(std::move(path_prefix)),
+        name_mark_(std::move(name_mark)), options_(options), index_(index) {}
 
   bool IsFinished(int file) const override { return folder_->IsFinished(NameOf(file)); }
   Result<std::unique_ptr<layout::TargetFile>> Create(int file, uint32_t section) override;
@@ -75,6 +76,7 @@ class GroupTarget final : public layout::RewriteTarget {
   RewriteFolder* folder_;
   const int group_;
   const std::string path_prefix_;
+  const std::string name_mark_;
   const RewriteFileOptions& options_;
   RewriteIndex* index_;
 };

@@ -35,6 +35,16 @@ std::shared_ptr<arrow::Schema> PieceSchema(const std::shared_ptr<arrow::Schema>&
   return arrow::schema(std::move(fields));
 }
 
+std::shared_ptr<arrow::RecordBatch> WithKeys(const std::shared_ptr<arrow::RecordBatch>& rows,
+                                             RowKeys keys) {
+  const bool has_sections = !keys.sections.empty();
+  arrow::ArrayVector columns = rows->columns();
+  columns.push_back(ArrayOf(arrow::uint64(), std::move(keys.words)));
+  if (has_sections) columns.push_back(ArrayOf(arrow::uint32(), std::move(keys.sections)));
+  return arrow::RecordBatch::Make(PieceSchema(rows->schema(), has_sections), rows->num_rows(),
+                                  std::move(columns));
+}
+
 Status PieceScatter::Add(const std::shared_ptr<arrow::RecordBatch>& rows, int file,
                          int64_t first_row) {
   RowKeys keys;
@@ -47,12 +57,7 @@ Status PieceScatter::Add(const std::shared_ptr<arrow::RecordBatch>& rows, int fi
     partitions[row] = static_cast<uint32_t>(finder_.Find(
         {keys.section(row), keys.words[row], &ties, at, file, first_row + at}));
   }
-  arrow::ArrayVector columns = rows->columns();
-  columns.push_back(ArrayOf(arrow::uint64(), std::move(keys.words)));
-  const bool has_sections = sample_.order().has_sections();
-  if (has_sections) columns.push_back(ArrayOf(arrow::uint32(), std::move(keys.sections)));
-  auto batch = arrow::RecordBatch::Make(PieceSchema(rows->schema(), has_sections),
-                                        rows->num_rows(), std::move(columns));
+  auto batch = WithKeys(rows, std::move(keys));
   bytes_ += BytesOf(*batch);
   batches_.push_back(std::move(batch));
   files_.push_back(file);

@@ -19,6 +19,9 @@ namespace grebe::layout {
 // The schema of rows on their way: the source's, then their keys.
 std::shared_ptr<arrow::Schema> PieceSchema(const std::shared_ptr<arrow::Schema>& source,
                                            bool has_sections);
+// Rows with their keys, as PieceSchema has them.
+std::shared_ptr<arrow::RecordBatch> WithKeys(const std::shared_ptr<arrow::RecordBatch>& rows,
+                                             RowKeys keys);
 
 // Collects batches of one thread and scatters them. Threads: one at a time.
 class PieceScatter {

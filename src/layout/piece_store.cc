@@ -9,17 +9,21 @@
 
 namespace grebe::layout {
 
+arrow::ipc::IpcWriteOptions SpillFormat(arrow::MemoryPool* pool) {
+  auto options = arrow::ipc::IpcWriteOptions::Defaults();
+  options.memory_pool = pool;
+  options.use_threads = false;
+  options.allow_64bit = true;
+  auto codec = arrow::util::Codec::Create(arrow::Compression::LZ4_FRAME);
+  if (codec.ok()) options.codec = *std::move(codec);
+  return options;
+}
+
 PieceStore::PieceStore(size_t partitions, int source_files, std::shared_ptr<arrow::Schema> schema,
                        int64_t memory_bytes_max, std::string spill_folder, arrow::MemoryPool* pool)
     : schema_(std::move(schema)), memory_bytes_max_(memory_bytes_max), pool_(pool),
-      write_options_(arrow::ipc::IpcWriteOptions::Defaults()), spill_(std::move(spill_folder)),
-      partitions_(partitions), excluded_(static_cast<size_t>(source_files)) {
-  write_options_.memory_pool = pool;
-  write_options_.use_threads = false;
-  write_options_.allow_64bit = true;
-  auto codec = arrow::util::Codec::Create(arrow::Compression::LZ4_FRAME);
-  if (codec.ok()) write_options_.codec = *std::move(codec);
-}
+      write_options_(SpillFormat(pool)), spill_(std::move(spill_folder)),
+      partitions_(partitions), excluded_(static_cast<size_t>(source_files)) {}
 
 Status PieceStore::Add(size_t partition, Piece piece) {
   Kept kept;

@@ -29,6 +29,9 @@ struct Piece {
   std::vector<Run> runs;
 };
 
+// How rows are packed in the spill file.
+arrow::ipc::IpcWriteOptions SpillFormat(arrow::MemoryPool* pool);
+
 // Threads: Add is safe; Take and row_count are, once all is added; Exclude between the two. The
 // rows of one source file must be added in their order.
 class PieceStore {
@@ -61,7 +64,7 @@ class PieceStore {
   const std::shared_ptr<arrow::Schema> schema_;
   const int64_t memory_bytes_max_;
   arrow::MemoryPool* pool_;
-  arrow::ipc::IpcWriteOptions write_options_;
+  const arrow::ipc::IpcWriteOptions write_options_;
   SpillFile spill_;
   mutable std::mutex mutex_;
   std::vector<std::vector<Kept>> partitions_;

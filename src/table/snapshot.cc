@@ -67,17 +67,6 @@ std::shared_ptr<arrow::DataType> NarrowestType(const std::vector<std::string>& v
   return arrow::utf8();
 }
 
-std::string SnapshotId(const std::vector<store::Object>& files) {
-  std::string all;
-  for (const store::Object& file : files) {
-    all += file.path + '\0' + file.identity.tag + '\0' +
-           std::to_string(file.identity.size_bytes) + '\n';
-  }
-  char hex[17];
-  std::snprintf(hex, sizeof(hex), "%016llx", static_cast<unsigned long long>(Checksum(all)));
-  return hex;
-}
-
 // TABLE is one file: its folder is the root.
 Result<Snapshot> SingleFile(const store::Location& table) {
   auto found = table.store->Stat(table.path);
@@ -97,6 +86,17 @@ Result<Snapshot> SingleFile(const store::Location& table) {
 }
 
 }  // namespace
+
+std::string SnapshotId(const std::vector<store::Object>& files) {
+  std::string all;
+  for (const store::Object& file : files) {
+    all += file.path + '\0' + file.identity.tag + '\0' +
+           std::to_string(file.identity.size_bytes) + '\n';
+  }
+  char hex[17];
+  std::snprintf(hex, sizeof(hex), "%016llx", static_cast<unsigned long long>(Checksum(all)));
+  return hex;
+}
 
 bool LooksLikeFile(std::string_view path) { return HasParquetSuffix(path); }
 

@@ -51,6 +51,9 @@ struct Snapshot {
   PartitionScheme partitions;
 };
 
+// An id of some files: another one when any of them changes, comes or goes.
+std::string SnapshotId(const std::vector<store::Object>& files);
+
 // Lists the table. Cost: one listing (and one stat when TABLE is a file). Errors: NotFound when
 // nothing is there, Unsupported for Delta and Iceberg, InvalidArgument.
 Result<Snapshot> ReadSnapshot(const store::Location& table);
