@@ -84,7 +84,7 @@ void AddLayoutRewriteCommand(CLI::App* layout, Common* common) {
   AddLayoutTableOptions(command, common);
   RewriteLayout& layout_options = flags.request.layout;
   command->add_option("--by", layout_options.by,
-                      "sort(a,b), zorder(a,b), hilbert(a,b) or bucket(16,k)")
+                      "sort(a,b), zorder(a,b), zorder(a,b:2), hilbert(a,b) or bucket(16,k)")
       ->required();
   command->add_option("--then", layout_options.then,
                       "Within buckets: sort(...), zorder(...) or hilbert(...)");

@@ -23,7 +23,9 @@
 namespace grebe {
 
 // How rows lie. Text: "sort(a,b)", "zorder(a,b)", "hilbert(a,b)", "bucket(16,k)".
-// Names with commas, spaces or parentheses stand in "double quotes"; dots lead into structs.
+// "zorder(a,b:2)": b parts the rows into four slices at most (2 bits), a into as many as they ask
+// for. Names with commas, colons, spaces or parentheses stand in "double quotes"; dots lead into
+// structs.
 struct RewriteLayout {
   std::string by;
   // Within the buckets of bucket(n,k): a sort or a curve. Default: sort(k).

@@ -1,5 +1,6 @@
 #include "layout/layout_spec.h"
 
+#include <algorithm>
 #include <charconv>
 #include <set>
 
@@ -7,6 +8,7 @@ namespace grebe::layout {
 namespace {
 
 constexpr int kBucketsMax = 1 << 16;
+constexpr int kBitsMax = 16;
 
 std::string_view Trim(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
@@ -14,8 +16,17 @@ std::string_view Trim(std::string_view text) {
   return text;
 }
 
-// "a, b.c, "x,y"" -> names. False for an unclosed quote or an empty name.
-bool SplitNames(std::string_view text, std::vector<std::string>* names) {
+// All of the text as a number; -1: it is none.
+int NumberOf(std::string_view text) {
+  int number = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? number : -1;
+}
+
+// "a, b.c, "x,y", d:2" -> names and the numbers after them, 0 where there is none. False for an
+// unclosed quote, an empty name, or a number that is none.
+bool SplitNames(std::string_view text, std::vector<std::string>* names,
+                std::vector<int>* numbers) {
   while (true) {
     text = Trim(text);
     std::string name;
@@ -25,12 +36,19 @@ bool SplitNames(std::string_view text, std::vector<std::string>* names) {
       name = text.substr(1, end - 1);
       text = Trim(text.substr(end + 1));
     } else {
-      const size_t end = std::min(text.find(','), text.size());
+      const size_t end = std::min(text.find_first_of(",:"), text.size());
       name = Trim(text.substr(0, end));
       text = text.substr(end);
     }
     if (name.empty()) return false;
     names->push_back(std::move(name));
+    numbers->push_back(0);
+    if (!text.empty() && text.front() == ':') {
+      const size_t end = std::min(text.find(','), text.size());
+      numbers->back() = NumberOf(Trim(text.substr(1, end - 1)));
+      if (numbers->back() < 1) return false;
+      text = text.substr(end);
+    }
     if (text.empty()) return true;
     if (text.front() != ',') return false;
     text.remove_prefix(1);
@@ -61,8 +79,9 @@ std::string LayoutSpec::ToString() const {
   if (kind == LayoutKind::kBucket) out += std::to_string(bucket_count) + ',';
   for (size_t i = 0; i < columns.size(); ++i) {
     if (i > 0) out += ',';
-    const bool quoted = columns[i].find_first_of(", ()\"") != std::string::npos;
+    const bool quoted = columns[i].find_first_of(", ():\"") != std::string::npos;
     out += quoted ? '"' + columns[i] + '"' : columns[i];
+    if (!bits_max.empty() && bits_max[i] > 0) out += ":" + std::to_string(bits_max[i]);
   }
   return out + ')';
 }
@@ -84,13 +103,17 @@ Result<LayoutSpec> ParseLayout(std::string_view text) {
     known = true;
   }
   if (!known) return Malformed(text, "no such layout");
-  if (!SplitNames(inside, &spec.columns)) return Malformed(text, "columns are needed");
+  if (!SplitNames(inside, &spec.columns, &spec.bits_max)) {
+    return Malformed(text, "columns are needed");
+  }
+  const int bits_most = *std::max_element(spec.bits_max.begin(), spec.bits_max.end());
+  if (bits_most == 0) spec.bits_max.clear();
+  if (bits_most > kBitsMax || (bits_most > 0 && spec.kind != LayoutKind::kZOrder)) {
+    return Malformed(text, "only columns of a zorder take bits, 1 to 16, as in zorder(a,b:2)");
+  }
   if (spec.kind == LayoutKind::kBucket) {
-    const std::string& count = spec.columns.front();
-    const auto [end, error] =
-        std::from_chars(count.data(), count.data() + count.size(), spec.bucket_count);
-    if (error != std::errc() || end != count.data() + count.size() || spec.bucket_count < 1 ||
-        spec.bucket_count > kBucketsMax || spec.columns.size() != 2) {
+    spec.bucket_count = NumberOf(spec.columns.front());
+    if (spec.bucket_count < 1 || spec.bucket_count > kBucketsMax || spec.columns.size() != 2) {
       return Malformed(text, "bucket takes a number from 1 to 65536 and one column");
     }
     spec.columns.erase(spec.columns.begin());

@@ -1,4 +1,5 @@
-// What a layout is asked for as text: "sort(a,b)", "zorder(a,b)", "hilbert(a,b)", "bucket(16,k)".
+// What a layout is asked for as text: "sort(a,b)", "zorder(a,b)", "zorder(a,b:2)", "hilbert(a,b)",
+// "bucket(16,k)".
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,9 @@ enum class CurveMode { kRank, kRaw };
 struct LayoutSpec {
   LayoutKind kind = LayoutKind::kSort;
   std::vector<std::string> columns;   // dotted paths
+  // Of a Z-order in rank mode, per column: it parts the rows into at most 2^bits slices; 0: into as
+  // many as the rows call for. Fewer for columns that queries seldom ask for. Empty: all 0.
+  std::vector<int> bits_max;
   int bucket_count = 0;               // kBucket
   CurveMode mode = CurveMode::kRank;
 

@@ -87,13 +87,15 @@ TEST(ValueOrder, TwoZerosAreOneValueAndNestedTypesHaveNoOrder) {
 
 TEST(Layout, TextIsReadBackAsItWasWritten) {
   for (const char* text : {"sort(a,b.c)", "zorder(\"odd, name\",b)", "hilbert(a,b,c)",
-                           "bucket(16,k)"}) {
+                           "bucket(16,k)", "zorder(a:3,\"x:y\",b:16)"}) {
     const auto spec = ParseLayout(text);
     ASSERT_TRUE(spec.ok()) << spec.status();
     EXPECT_EQ(spec->ToString(), text);
   }
   for (const char* text : {"", "sort", "sort()", "sort(a,)", "sort(a,a)", "bucket(k)",
-                           "bucket(0,k)", "bucket(2,k,l)", "shuffle(a)", "sort(\"a)"}) {
+                           "bucket(0,k)", "bucket(2,k,l)", "shuffle(a)", "sort(\"a)",
+                           "zorder(a,b:0)", "zorder(a,b:17)", "zorder(a,b:)", "zorder(a,b:x)", "hilbert(a,b:2)",
+                           "sort(a:2)", "bucket(2,k:1)"}) {
     EXPECT_FALSE(ParseLayout(text).ok()) << text;
   }
 }
@@ -191,13 +193,77 @@ TEST(SortByWords, IsAStableSort) {
   }
 }
 
+// b:2 makes four slices of b of equal rows, each of them sorted by a's slices: 4 x 64 cells.
+TEST(RowOrder, AColumnOfTwoBitsPartsTheRowsIntoFourSlices) {
+  Rng rng(8);
+  std::vector<std::optional<int64_t>> a, b;
+  for (int i = 0; i < 1 << 14; ++i) {
+    a.push_back(static_cast<int64_t>(rng.Below(1 << 30)));
+    b.push_back(static_cast<int64_t>(rng.Below(1 << 30)));
+  }
+  const auto rows = arrow::RecordBatch::Make(
+      arrow::schema({arrow::field("a", arrow::int64()), arrow::field("b", arrow::int64())}),
+      1 << 14,
+      {ArrayOf<arrow::Int64Builder, int64_t>(a), ArrayOf<arrow::Int64Builder, int64_t>(b)});
+  const auto order =
+      RowOrder::Make({*ParseLayout("zorder(a,b:2)"), std::nullopt}, *rows, 1 << 14).ValueOrDie();
+  RowKeys keys;
+  ASSERT_TRUE(order->Keys(*rows, &keys).ok());
+  std::vector<size_t> sorted(a.size());
+  std::iota(sorted.begin(), sorted.end(), size_t{0});
+  std::sort(sorted.begin(), sorted.end(),
+            [&](size_t i, size_t j) { return keys.words[i] < keys.words[j]; });
+  // 256 equal pieces of 64 rows: a spans about a 64th of its values in each, b about a fourth.
+  double a_span = 0, b_span = 0;
+  for (size_t begin = 0; begin < sorted.size(); begin += 64) {
+    int64_t a_low = INT64_MAX, a_high = 0, b_low = INT64_MAX, b_high = 0;
+    for (size_t i = begin; i < begin + 64; ++i) {
+      a_low = std::min(a_low, *a[sorted[i]]);
+      a_high = std::max(a_high, *a[sorted[i]]);
+      b_low = std::min(b_low, *b[sorted[i]]);
+      b_high = std::max(b_high, *b[sorted[i]]);
+    }
+    a_span += static_cast<double>(a_high - a_low) / (1 << 30) / 256;
+    b_span += static_cast<double>(b_high - b_low) / (1 << 30) / 256;
+  }
+  // Pieces of equal rows lie across the cells' borders now and then.
+  EXPECT_LT(a_span, 2.0 / 64);
+  EXPECT_LT(b_span, 1.6 / 4);
+}
+
+TEST(RowOrder, ACurvesBitsAreSharedOutOrRefused) {
+  Rng rng(9);
+  for (const size_t columns : {17, 64, 65}) {
+    arrow::FieldVector fields;
+    Columns arrays;
+    std::string text = "zorder(";
+    for (size_t c = 0; c < columns; ++c) {
+      const std::string name = "c" + std::to_string(c);
+      std::vector<std::optional<int64_t>> values;
+      for (int i = 0; i < 500; ++i) values.push_back(static_cast<int64_t>(rng.Below(1 << 20)));
+      fields.push_back(arrow::field(name, arrow::int64()));
+      arrays.push_back(ArrayOf<arrow::Int64Builder, int64_t>(values));
+      text += (c > 0 ? "," : "") + name;
+    }
+    const auto rows = arrow::RecordBatch::Make(arrow::schema(fields), 500, arrays);
+    const auto order = RowOrder::Make({*ParseLayout(text + ")"), std::nullopt}, *rows, 500);
+    EXPECT_EQ(order.ok(), columns <= 64) << columns;
+  }
+  const auto one = arrow::RecordBatch::Make(
+      arrow::schema({arrow::field("a", arrow::int64()), arrow::field("b", arrow::int64())}), 1,
+      {ArrayOf<arrow::Int64Builder, int64_t>({1}), ArrayOf<arrow::Int64Builder, int64_t>({2})});
+  LayoutSpec raw = *ParseLayout("zorder(a,b:2)");
+  raw.mode = CurveMode::kRaw;
+  EXPECT_FALSE(RowOrder::Make({raw, std::nullopt}, *one, 1).ok());
+}
+
 // A plan over a sample of all rows: every row is in the partition whose borders hold it, and rows
 // of different partitions are in order.
 TEST(RewritePlan, PartitionsFollowTheOrderAndKeysStayTogether) {
   Rng rng(6);
   const auto rows = RandomRows(4000, &rng);
   for (const char* layout : {"sort(n,t)", "sort(t)", "sort(n)", "zorder(n,t)", "hilbert(n,t)",
-                             "bucket(5,n)"}) {
+                             "zorder(n,t:2)", "bucket(5,n)"}) {
     RowOrder::Request request{*ParseLayout(layout), std::nullopt};
     const auto order = RowOrder::Make(request, *rows, rows->num_rows());
     ASSERT_TRUE(order.ok()) << order.status();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <numeric>
 
 #include "curve/ordered_bytes.h"
 #include "layout/bucket_ids.h"
@@ -16,11 +17,19 @@ constexpr int kRankBitsMax = 16;
 // cells, few enough that ids stay cheap.
 constexpr int kCellBitsPerRow = 3;
 
-// Bits of each column of a curve in rank mode.
-int RankBits(int64_t row_count, size_t columns) {
+// Bits of a curve's columns in rank mode: of those whose bits are not given.
+int RankBits(int64_t row_count, const LayoutSpec& spec) {
+  int given = 0;
+  auto columns = static_cast<int>(spec.columns.size());
+  for (const int bits : spec.bits_max) {
+    given += bits;
+    if (bits > 0) --columns;
+  }
+  if (columns == 0) return kRankBitsMax;
   const int row_bits = static_cast<int>(std::bit_width(static_cast<uint64_t>(row_count)));
-  const int wanted = (row_bits + kCellBitsPerRow) / static_cast<int>(columns) + 1;
-  return std::clamp(wanted, 4, std::min(kRankBitsMax, 64 / static_cast<int>(columns)));
+  const int wanted = (row_bits + kCellBitsPerRow - given) / columns + 1;
+  return std::clamp(std::max(wanted, 4), 1,
+                    std::max(1, std::min(kRankBitsMax, (64 - given) / columns)));
 }
 
 curve::CurveKind KindOf(const LayoutSpec& spec) {
@@ -95,6 +104,10 @@ Status RowOrder::MakeCurve(const LayoutSpec& spec, const arrow::RecordBatch& sam
   ARROW_ASSIGN_OR_RAISE(const Columns columns, ColumnsOf(sample, spec.columns));
   std::vector<int> bits;
   if (spec.mode == CurveMode::kRaw) {
+    if (!spec.bits_max.empty()) {
+      return InvalidArgument("a column's bits are given in rank mode only", "layout",
+                             spec.ToString());
+    }
     bits.assign(columns.size(), 64);
     ARROW_RETURN_NOT_OK(MakeCurveOf(spec, bits, &curve_));
     std::vector<uint8_t> keys;
@@ -110,12 +123,19 @@ Status RowOrder::MakeCurve(const LayoutSpec& spec, const arrow::RecordBatch& sam
     raw_first_bit_ = std::min(curve_->key_bits() - 1 - highest, curve_->key_bits() - 64);
     return Status::OK();
   }
-  const int wanted = RankBits(row_count, columns.size());
-  const bool spread = spec.kind == LayoutKind::kHilbert;
-  for (const auto& column : columns) {
-    ARROW_ASSIGN_OR_RAISE(auto ranks, ValueRanks::Make(*column, wanted, spread));
-    bits.push_back(ranks.bits());
+  const int wanted = RankBits(row_count, spec);
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const int bits_max = spec.bits_max.empty() ? 0 : spec.bits_max[i];
+    // The highest bits of spread ids are slices of about equally many distinct values.
+    const bool spread = spec.kind == LayoutKind::kHilbert || bits_max > 0;
+    ARROW_ASSIGN_OR_RAISE(auto ranks, ValueRanks::Make(*columns[i], wanted, spread));
+    bits.push_back(bits_max > 0 ? std::min(bits_max, ranks.bits()) : ranks.bits());
     ranks_.push_back(std::move(ranks));
+    rank_shifts_.push_back(ranks_.back().bits() - bits.back());
+  }
+  if (std::accumulate(bits.begin(), bits.end(), 0) > 64) {
+    return InvalidArgument("a curve's columns have at most 64 bits in all", "layout",
+                           spec.ToString());
   }
   return MakeCurveOf(spec, bits, &curve_);
 }
@@ -126,6 +146,9 @@ Status RowOrder::RankWords(const Columns& columns, std::vector<uint64_t>* words)
   std::vector<const uint32_t*> arrays;
   for (size_t i = 0; i < columns.size(); ++i) {
     ARROW_RETURN_NOT_OK(ranks_[i].Ids(*columns[i], ids[i].data()));
+    if (rank_shifts_[i] > 0) {
+      for (uint32_t& id : ids[i]) id >>= rank_shifts_[i];
+    }
     arrays.push_back(ids[i].data());
   }
   curve_->Keys64(arrays, rows, words->data());

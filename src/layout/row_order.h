@@ -68,6 +68,7 @@ class RowOrder {
   std::vector<std::string> tie_columns_;
   std::unique_ptr<curve::Curve> curve_;
   std::vector<ValueRanks> ranks_;          // per curve column, in rank mode
+  std::vector<int> rank_shifts_;           // ids give the curve their bits above so many
   // Raw keys are longer than 64 bits: a word is the 64 bits from the first one in which the
   // sample's keys differ; keys outside the sample's range stay at its ends.
   std::vector<uint8_t> raw_low_;           // any key of the sample
