@@ -176,6 +176,10 @@ class Layouts:
         yield "delta-rs z_order", self.delta
         yield "zorder, raw", lambda to: self.rewrite(f"zorder({by})", "raw", to)
         yield "zorder, rank", lambda to: self.rewrite(f"zorder({by})", "rank", to)
+        # What a column asked for less is given: 8 slices of two columns, 2 of three.
+        few = f"{by}:{3 if len(self.columns) == 2 else 1}"
+        yield "zorder, rank, few bits of the last", lambda to: self.rewrite(
+            f"zorder({few})", "rank", to)
         yield "hilbert, rank", lambda to: self.rewrite(f"hilbert({by})", "rank", to)
         yield "tree(LOG)", lambda to: self.rewrite(f"tree({self.log})", "rank", to)
 
