@@ -100,10 +100,10 @@ class KeyCodec {
 // "2024-02-29T12:00:00Z", "true", a UUID with or without dashes, "nan"; binary as "0x" hex or
 // "base64:..." (never as raw text with escapes). The scalar has the given type (a dictionary's or
 // extension's value or storage type); but a well-formed value that the type cannot hold exactly
-// ("7.5" for int64, the year 9999 for nanoseconds) comes as a scalar of a type that can, for
-// EncodeQuery to answer. Floats are rounded to the nearest. A time zone is refused where the type
-// has none ("Z" and "+00:00" aside); where the type has one, text without a zone means UTC.
-// Errors: InvalidArgument naming type and text.
+// ("7.5" for int64, the year 9999 for nanoseconds, "1e400" for doubles) comes as a scalar of a type
+// that can, for EncodeQuery to answer. Floats are rounded to the nearest. A time zone is refused
+// where the type has none ("Z" and "+00:00" aside); where the type has one, text without a zone
+// means UTC. Errors: InvalidArgument naming type and text.
 Result<std::shared_ptr<arrow::Scalar>> ParseValue(const arrow::DataType& type,
                                                   std::string_view text);
 

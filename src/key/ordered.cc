@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -219,6 +220,15 @@ Result<Floor> FloorOfInexact(const KeyType& type, const arrow::Scalar& value) {
     floor.is_nan = std::isnan(real);
     // Without a number it is infinite, or too near zero to have 255 bits.
     units = std::isinf(real) ? static_cast<__int128>(real > 0 ? 1 : -1) << 100 : real < 0 ? -1 : 0;
+  } else if (number && type.kind == kFloat &&
+             std::isinf(number->coefficient.ToDouble(-number->exponent))) {
+    // Between the infinite doubles and the finite ones.
+    const double below = number->coefficient < arrow::Decimal256(0)
+                             ? -std::numeric_limits<double>::infinity()
+                             : std::numeric_limits<double>::max();
+    floor.bytes.push_back(kValueMark);
+    PutBigEndian(OrderWord(type, std::bit_cast<uint64_t>(below)), 8, &floor.bytes);
+    return floor;
   } else if (number && type.fits_word() && type.kind != kFloat && type.kind != kBool) {
     units = FloorUnits(*number, scale);
   } else {

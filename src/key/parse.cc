@@ -141,16 +141,29 @@ ScalarResult ParseFloat(const arrow::DataType& type, std::string_view text) {
     if (const auto value = ParseReal<float>(text)) {
       return std::make_shared<arrow::FloatScalar>(*value);
     }
-  } else if (const auto value = ParseReal<double>(text)) {
-    if (type.id() == arrow::Type::DOUBLE) return std::make_shared<arrow::DoubleScalar>(*value);
-    const arrow::util::Float16 half(*value);
-    // A finite number beyond the half floats is none of them: it must not find infinity.
-    if (half.is_infinity() && std::isfinite(*value)) {
-      return std::make_shared<arrow::DoubleScalar>(*value);
-    }
-    return std::make_shared<arrow::HalfFloatScalar>(half);
   }
-  return NotA(type, text);
+  std::optional<double> value = ParseReal<double>(text);
+  if (!value) {
+    // Not a number, or one without a double near it.
+    const std::optional<Number> number = internal::ParseNumber(text);
+    if (!number) return NotA(type, text);
+    if (number->exponent >= 0) return DecimalScalar(*number);
+    value = text.starts_with('-') ? -0.0 : 0.0;
+  }
+  // A finite number beyond the type's is none of them: it must not find infinity.
+  switch (type.id()) {
+    case arrow::Type::DOUBLE: return std::make_shared<arrow::DoubleScalar>(*value);
+    case arrow::Type::FLOAT:
+      if (std::abs(*value) >= 1) return std::make_shared<arrow::DoubleScalar>(*value);
+      return std::make_shared<arrow::FloatScalar>(std::copysign(0.0F, static_cast<float>(*value)));
+    default: {
+      const arrow::util::Float16 half(*value);
+      if (half.is_infinity() && std::isfinite(*value)) {
+        return std::make_shared<arrow::DoubleScalar>(*value);
+      }
+      return std::make_shared<arrow::HalfFloatScalar>(half);
+    }
+  }
 }
 
 ScalarResult ParseBool(const arrow::DataType& type, std::string_view text) {
@@ -303,7 +316,11 @@ ScalarResult ParseTimestamp(const arrow::DataType& type, std::string_view text) 
     return std::make_shared<arrow::TimestampScalar>(
         *value, arrow::timestamp(static_cast<arrow::TimeUnit::type>(unit), timestamp.timezone()));
   }
-  return NotA(type, text, "too fine a fraction so far from 1970");
+  // Too fine a fraction so far from 1970: seconds, as MakeQueryColumn has them.
+  constexpr int32_t kNanoDigits = 9;
+  return DecimalScalar(internal::NumberOf(
+      static_cast<__int128>(instant->seconds) * kUnitsPerSecond[3] + instant->nanoseconds,
+      kNanoDigits));
 }
 
 ScalarResult ParseDuration(const arrow::DataType& type, std::string_view text) {

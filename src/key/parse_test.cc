@@ -68,6 +68,8 @@ std::vector<GoodCase> GoodCases() {
        ts(TimeUnit::NANO)},
       {ts(TimeUnit::NANO), "9999-12-31", "9999-12-31 00:00:00.000000", ts(TimeUnit::MICRO)},
       {ts(TimeUnit::NANO), "1677-09-21T00:12:43.145224192", "1677-09-21 00:12:43.145224192"},
+      {ts(TimeUnit::MICRO), "9999-12-31T23:59:59.999999999", "253402300799.999999999",
+       arrow::decimal256(76, 9)},
       {ts(TimeUnit::SECOND, "UTC"), "2024-02-29T12:00:00+0230", "2024-02-29 09:30:00Z"},
       {ts(TimeUnit::SECOND, "UTC"), "2024-02-29T12:00:00-05", "2024-02-29 17:00:00Z"},
       {ts(TimeUnit::SECOND, "UTC"), "2024-02-29T12:00:00", "2024-02-29 12:00:00Z"},
@@ -78,6 +80,9 @@ std::vector<GoodCase> GoodCases() {
       {arrow::float64(), "-.5", "-0.5"},
       {arrow::float64(), "nan", "nan"},
       {arrow::float64(), "-Infinity", "-inf"},
+      {arrow::float64(), "1e-400", "0"},
+      {arrow::float32(), "1e39", "1e+39", arrow::float64()},
+      {arrow::float32(), "-1e-50", "-0"},
       {arrow::float32(), "0.1", "0.1"},
       {arrow::float16(), "0.5", "0.5"},
       {arrow::float16(), "1e6", "1000000", arrow::float64()},
@@ -93,6 +98,15 @@ TEST(ParseValueTest, ReadsWhatPeopleWrite) {
     EXPECT_TRUE((*scalar)->type->Equals(*expected))
         << c.text << " gave " << (*scalar)->type->ToString();
     EXPECT_EQ((*scalar)->ToString(), c.value) << c.type->ToString() << ' ' << c.text;
+  }
+}
+
+TEST(ParseValueTest, NumbersBeyondTheDoublesAreDecimals) {
+  for (const TypePtr& type : {arrow::float16(), arrow::float32(), arrow::float64()}) {
+    const auto scalar = ParseValue(*type, "-1.5e400");
+    ASSERT_TRUE(scalar.ok()) << scalar.status();
+    ASSERT_TRUE((*scalar)->type->Equals(arrow::decimal256(76, -399)));
+    EXPECT_EQ(static_cast<const arrow::Decimal256Scalar&>(**scalar).value, arrow::Decimal256(-15));
   }
 }
 
@@ -151,7 +165,6 @@ TEST(ParseValueTest, RefusesWhatIsNoValue) {
       {arrow::float64(), "nan(1)"},
       {arrow::float64(), "+-1"},
       {arrow::float64(), "0x1p3"},
-      {arrow::float64(), "1e400"},
       {arrow::date32(), "2023-02-29"},
       {arrow::date32(), "2024-13-01"},
       {arrow::date32(), "2024-00-01"},
@@ -225,13 +238,16 @@ TEST(QueryColumnTest, ValuesThatNeedTypesOfTheirOwnGoTogether) {
       {"decimal", {"1.00", "1e-30", "1e30"}, {false, false, false}},
       {"timestamp(us)", {"9999-12-31", "2024-01-01T00:00:00.000000001"}, {false, true}},
       {"timestamp(ns)", {"9999-12-31", "2024-01-01T00:00:00.000000001"}, {true, false}},
+      {"timestamp(us)", {"9999-12-31", "9999-12-31T23:59:59.999999999"}, {false, true}},
       {"timestamp(mixed)",
-       {"9999-12-31", "2024-01-01T00:00:00.000000001", std::nullopt},
-       {false, false, false}},
+       {"9999-12-31", "2024-01-01T00:00:00.000000001", std::nullopt,
+        "9999-12-31T23:59:59.999999999"},
+       {false, false, false, false}},
       {"timestamp(s,utc)", {"2024-01-01T00:00:00Z", "2024-01-01T00:00:00.5Z"}, {false, true}},
       {"time(ms)", {"12:00", "12:00:00.000001"}, {false, true}},
       {"date", {"2024-02-29", "9999999-01-01"}, {false, false}},
       {"float(16)", {"0.5", "1e6"}, {false, false}},
+      {"float", {"1e400"}, {true}},
       {"uuid", {"00112233445566778899aabbccddeeff", "0x00"}, {false, false}},
   };
   for (const Case& c : cases) {
@@ -260,6 +276,9 @@ TEST(QueryColumnTest, NumbersTooFarApartAreAnError) {
   EncodedKeys keys;
   std::vector<bool> absent;
   EXPECT_TRUE(IsKind(EncodeTexts(codec, {{"1e50", "1e-50"}}, &keys, &absent),
+                     ErrorKind::kInvalidArgument));
+  const KeyCodec floats({KeyType::Parse("float").ValueOrDie()});
+  EXPECT_TRUE(IsKind(EncodeTexts(floats, {{"1.5", "1e400"}}, &keys, &absent),
                      ErrorKind::kInvalidArgument));
 }
 

@@ -75,6 +75,10 @@ ArrayResult Doubles(Values values) {
                    return std::make_shared<arrow::DoubleScalar>(
                        static_cast<const arrow::FloatScalar&>(value).value);
                  }
+                 if (value.type->id() != arrow::Type::HALF_FLOAT) {   // beyond the doubles
+                   return InvalidArgument("numbers too far apart for one call: ask separately",
+                                          "value", value.ToString());
+                 }
                  const uint16_t bits = static_cast<const arrow::HalfFloatScalar&>(value).value;
                  return std::make_shared<arrow::DoubleScalar>(
                      arrow::util::Float16::FromBits(bits).ToDouble());

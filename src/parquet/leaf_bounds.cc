@@ -86,8 +86,8 @@ ScalarPtr Date64Scalar(const ::parquet::ColumnDescriptor& column, std::string_vi
 }
 
 // Decimals are compared as numbers: integers, or two's complement, big-endian, of any width.
-ScalarPtr DecimalScalar(const ::parquet::ColumnDescriptor& column, std::string_view bytes,
-                        const std::shared_ptr<arrow::DataType>& type) {
+ScalarPtr DecimalBound(const ::parquet::ColumnDescriptor& column, std::string_view bytes,
+                       const std::shared_ptr<arrow::DataType>& type) {
   const auto& decimal = static_cast<const arrow::DecimalType&>(*type);
   const auto& logical = column.logical_type();
   if (logical == nullptr || !logical->is_decimal() ||
@@ -107,13 +107,7 @@ ScalarPtr DecimalScalar(const ::parquet::ColumnDescriptor& column, std::string_v
     if (!parsed.ok()) return nullptr;
     value = *parsed;
   }
-  if (type->id() == arrow::Type::DECIMAL256) {
-    return std::make_shared<arrow::Decimal256Scalar>(value, type);
-  }
-  if (!value.FitsInPrecision(arrow::Decimal128Type::kMaxPrecision)) return nullptr;
-  const auto words = value.little_endian_array();
-  return std::make_shared<arrow::Decimal128Scalar>(
-      arrow::Decimal128(static_cast<int64_t>(words[1]), words[0]), type);
+  return DecimalScalar(value, type);
 }
 
 // A float's bound, which stands for both zeros.
@@ -177,7 +171,7 @@ ScalarPtr DecodeBound(const ::parquet::ColumnDescriptor& column,
     case arrow::Type::TIMESTAMP: return TimeScalar<arrow::TimestampType>(column, bytes, type);
     case arrow::Type::DURATION: return IntegerScalar<arrow::DurationType>(column, bytes, type);
     case arrow::Type::DECIMAL128:
-    case arrow::Type::DECIMAL256: return DecimalScalar(column, bytes, type);
+    case arrow::Type::DECIMAL256: return DecimalBound(column, bytes, type);
     case arrow::Type::FLOAT: return FloatScalar(column, bytes, is_min);
     case arrow::Type::DOUBLE:
       if (column.physical_type() != ::parquet::Type::DOUBLE || bytes.size() != 8) return nullptr;
@@ -267,10 +261,13 @@ std::shared_ptr<arrow::DataType> ComparableType(const std::shared_ptr<arrow::Dat
       return ComparableType(static_cast<const arrow::ExtensionType&>(*type).storage_type());
     case arrow::Type::HALF_FLOAT: return arrow::float32();
     case arrow::Type::DECIMAL32:
-    case arrow::Type::DECIMAL64: {
-      const auto& decimal = static_cast<const arrow::DecimalType&>(*type);
-      return arrow::decimal128(decimal.precision(), decimal.scale());
-    }
+    case arrow::Type::DECIMAL64:
+    case arrow::Type::DECIMAL128:
+      return arrow::decimal128(arrow::Decimal128Type::kMaxPrecision,
+                               static_cast<const arrow::DecimalType&>(*type).scale());
+    case arrow::Type::DECIMAL256:
+      return arrow::decimal256(arrow::Decimal256Type::kMaxPrecision,
+                               static_cast<const arrow::DecimalType&>(*type).scale());
     case arrow::Type::FIXED_SIZE_BINARY:
     case arrow::Type::BINARY_VIEW: return arrow::binary();
     case arrow::Type::STRING_VIEW: return arrow::utf8();
@@ -290,6 +287,17 @@ int CompareScalars(const arrow::Scalar& a, const arrow::Scalar& b) {
                    static_cast<const ScalarType&>(b).value);
   };
   switch (a.type->id()) {
+std::shared_ptr<arrow::Scalar> DecimalScalar(const arrow::Decimal256& unscaled,
+                                             const std::shared_ptr<arrow::DataType>& type) {
+  if (type->id() == arrow::Type::DECIMAL256) {
+    return std::make_shared<arrow::Decimal256Scalar>(unscaled, type);
+  }
+  const auto words = unscaled.little_endian_array();
+  const arrow::Decimal128 narrow(static_cast<int64_t>(words[1]), words[0]);
+  if (arrow::Decimal256(narrow) != unscaled) return nullptr;
+  return std::make_shared<arrow::Decimal128Scalar>(narrow, type);
+}
+
     case arrow::Type::BOOL: return by_value(std::type_identity<arrow::BooleanScalar>{});
     case arrow::Type::INT8: return by_value(std::type_identity<arrow::Int8Scalar>{});
     case arrow::Type::INT16: return by_value(std::type_identity<arrow::Int16Scalar>{});

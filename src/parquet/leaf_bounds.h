@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <arrow/util/decimal.h>
 #include <span>
 #include <string>
 #include <vector>
@@ -73,6 +74,10 @@ std::shared_ptr<arrow::DataType> LeafArrowType(const Schema& schema, int leaf);
 
 // -1, 0 or 1. REQUIRES: both valid, of one ComparableType that has an order; no NaN.
 int CompareScalars(const arrow::Scalar& a, const arrow::Scalar& b);
+// A decimal, by its unscaled value, as a scalar of this ComparableType; null: wider than its bits.
+std::shared_ptr<arrow::Scalar> DecimalScalar(const arrow::Decimal256& unscaled,
+                                             const std::shared_ptr<arrow::DataType>& type);
+
 
 // From the footer, without I/O. Never fails: what cannot be read is unknown.
 RawBounds ReadChunkBounds(const Footer& footer, int row_group, int leaf);

@@ -22,7 +22,10 @@ const std::vector<PredicateColumn>& Columns() {
   static const std::vector<PredicateColumn> columns = {
       {"i", arrow::int32()}, {"d", arrow::decimal128(9, 2)}, {"t", arrow::utf8()},
       {"f", arrow::float64()}, {"b", arrow::boolean()}, {"at", arrow::timestamp(
-                                                            arrow::TimeUnit::MILLI)}};
+                                                            arrow::TimeUnit::MILLI)},
+      {"g", arrow::float32()}, {"h", arrow::float16()}, {"w", arrow::decimal256(76, 60)},
+      {"u", arrow::uint64()}, {"q", arrow::duration(arrow::TimeUnit::MILLI)},
+      {"ns", arrow::timestamp(arrow::TimeUnit::NANO)}, {"day", arrow::date32()}};
   return columns;
 }
 
@@ -58,6 +61,21 @@ TEST(PredicateTest, LiteralsThatATypeCannotHoldAreGone) {
       {"d = 1.5", "(d == 1.50)"},     {"d <= 1.505", "(d <= 1.50)"},
       {"i = NULL", "false"},          {"NOT i = NULL", "false"},
       {"NOT f < 7", "invert((f < 7))"}, {"NOT f = 7", "(f != 7)"},
+      // Beyond what the type declares, but not beyond what is stored.
+      {"d < 1e30", "(d < 1000000000000000000000000000000.00)"},
+      {"d > 1e37", "false"},          {"d > -1e37", "is_valid(d)"},
+      {"w < 123456789012345678901234567890", "is_valid(w)"},
+      {"w > -123456789012345678901234567890", "is_valid(w)"},
+      {"u < -1", "false"},            {"u < 18446744073709551616", "is_valid(u)"},
+      {"g < 1e39", "(g <= 3.4028235e+38)"},  {"g > 1e400", "(g > 3.4028235e+38)"},
+      {"g < -1e39", "(g <= -inf)"},   {"g = 1e39", "false"},
+      {"g != -1e400", "is_valid(g)"}, {"NOT g > 1e39", "invert((g > 3.4028235e+38))"},
+      {"h < 1e6", "(h < 1000000)"},   {"h < 1e400", "(h <= 3.4028235e+38)"},
+      {"f < 1e400", "(f <= 1.7976931348623157e+308)"}, {"f < -1e400", "(f <= -inf)"},
+      {"q < 1.5", "(q <= 1)"},        {"q < 1e30", "is_valid(q)"},
+      {"ns < '9999-12-31'", "is_valid(ns)"}, {"ns < '0001-01-01'", "false"},
+      {"at < '9999-12-31T23:59:59.999999999'", "(at <= 9999-12-31 23:59:59.999)"},
+      {"day < '9999999-01-01'", "is_valid(day)"},
   };
   for (const Case& c : cases) {
     const auto bound = Bind(c.text);

@@ -34,9 +34,12 @@ std::optional<Decimal256> FloorShift(const Decimal256& value, int32_t digits, bo
   constexpr int32_t kDigitsMax = 76;
   if (digits <= 0) {
     if (-digits > kDigitsMax) return std::nullopt;
-    auto scaled = value.Rescale(0, -digits);
-    if (!scaled.ok()) return std::nullopt;
-    return *scaled;
+    const Decimal256 factor(Decimal256::GetScaleMultiplier(-digits));
+    const Decimal256 most(std::array<uint64_t, 4>{UINT64_MAX, UINT64_MAX, UINT64_MAX, INT64_MAX});
+    // A product that does not fit would wrap around unseen.
+    auto limit = most.Divide(factor);
+    if (!limit.ok() || value > limit->first || value < -limit->first) return std::nullopt;
+    return Decimal256(value * factor);
   }
   Decimal256 quotient(0), remainder = value;
   if (digits <= kDigitsMax) {
@@ -106,21 +109,14 @@ Result<PlacedValue> PlaceWhole(const Decimal256& floor, bool exact,
     case arrow::Type::TIMESTAMP: return PlaceInteger<arrow::TimestampScalar>(floor, exact, type);
     case arrow::Type::DURATION: return PlaceInteger<arrow::DurationScalar>(floor, exact, type);
     case arrow::Type::DECIMAL128:
-    case arrow::Type::DECIMAL256: break;
+    case arrow::Type::DECIMAL256: {
+      auto value = pq::DecimalScalar(floor, type);
+      if (value == nullptr) return Beyond(floor < Decimal256(0));
+      return PlacedValue{exact ? Place::kExact : Place::kAbove, std::move(value)};
+    }
     default: return InvalidArgument("the value does not compare with the column's type", "type",
                                     type->ToString());
   }
-  const auto& decimal = static_cast<const arrow::DecimalType&>(*type);
-  if (!floor.FitsInPrecision(decimal.precision())) return Beyond(floor < Decimal256(0));
-  PlacedValue out{exact ? Place::kExact : Place::kAbove, nullptr};
-  if (type->id() == arrow::Type::DECIMAL256) {
-    out.value = std::make_shared<arrow::Decimal256Scalar>(floor, type);
-  } else {
-    const auto words = floor.little_endian_array();
-    out.value = std::make_shared<arrow::Decimal128Scalar>(
-        arrow::Decimal128(static_cast<int64_t>(words[1]), words[0]), type);
-  }
-  return out;
 }
 
 // The decimal digits of a type's unit below a second; nullopt: it has no unit.
@@ -147,8 +143,9 @@ int64_t TimeValue(const arrow::Scalar& scalar) {
 
 Result<PlacedValue> PlaceDecimal(const Unscaled& number,
                                  const std::shared_ptr<arrow::DataType>& type) {
-  const int32_t scale =
-      arrow::is_decimal(type->id()) ? static_cast<const arrow::DecimalType&>(*type).scale() : 0;
+  const int32_t scale = arrow::is_decimal(type->id())
+                            ? static_cast<const arrow::DecimalType&>(*type).scale()
+                            : UnitDigits(*type).value_or(0);
   bool exact = true;
   const auto floor = FloorShift(number.value, number.scale - scale, &exact);
   if (!floor) return Beyond(number.value < Decimal256(0));
@@ -157,6 +154,11 @@ Result<PlacedValue> PlaceDecimal(const Unscaled& number,
 
 // A double among the floats.
 PlacedValue PlaceDouble(double value) {
+  constexpr float kMost = std::numeric_limits<float>::max();
+  if (std::isfinite(value) && std::abs(value) > kMost) {   // not the infinite one
+    const float below = value > 0 ? kMost : -std::numeric_limits<float>::infinity();
+    return {Place::kAbove, std::make_shared<arrow::FloatScalar>(below)};
+  }
   const float nearest = static_cast<float>(value);
   if (std::isnan(value) || static_cast<double>(nearest) == value) {
     return {Place::kExact, std::make_shared<arrow::FloatScalar>(nearest)};
@@ -169,6 +171,22 @@ PlacedValue PlaceDouble(double value) {
 
 bool IsFloat(const arrow::DataType& type) {
   return type.id() == arrow::Type::FLOAT || type.id() == arrow::Type::DOUBLE;
+}
+
+// A decimal number among the floats or doubles.
+PlacedValue PlaceAmongFloats(const Unscaled& number, const arrow::DataType& type) {
+  double value = number.value.ToDouble(number.scale);
+  Place place = Place::kExact;
+  if (std::isinf(value)) {   // beyond the finite ones
+    place = Place::kAbove;
+    value = value > 0 ? std::numeric_limits<double>::max() : value;
+  }
+  if (type.id() == arrow::Type::DOUBLE) {
+    return {place, std::make_shared<arrow::DoubleScalar>(value)};
+  }
+  PlacedValue placed = PlaceDouble(value);
+  if (place == Place::kAbove) placed.place = place;
+  return placed;
 }
 
 bool IsBinaryLike(const arrow::DataType& type) {
@@ -207,6 +225,13 @@ Status CheckForm(const Literal& literal, const arrow::DataType& type) {
   return Status::OK();
 }
 
+// Decimals that differ by precision only: a cast would refuse values wider than what is declared.
+bool HasSameNumbers(const arrow::DataType& from, const arrow::DataType& to) {
+  return from.id() == to.id() && arrow::is_decimal(from.id()) &&
+         static_cast<const arrow::DecimalType&>(from).scale() ==
+             static_cast<const arrow::DecimalType&>(to).scale();
+}
+
 // Halves to floats; Arrow's cast knows them only in newer versions.
 Result<std::shared_ptr<arrow::Array>> FloatsOfHalves(const arrow::Array& array) {
   const auto& halves = static_cast<const arrow::HalfFloatArray&>(array);
@@ -231,13 +256,13 @@ Result<PlacedValue> PlaceScalar(const std::shared_ptr<arrow::Scalar>& value,
     if (type->id() == arrow::Type::FLOAT && value->type->id() == arrow::Type::DOUBLE) {
       return PlaceDouble(static_cast<const arrow::DoubleScalar&>(*value).value);
     }
+    if (const auto number = DecimalOf(*value); number && IsFloat(*type)) {
+      return PlaceAmongFloats(*number, *type);
+    }
     ARROW_ASSIGN_OR_RAISE(auto cast, CastScalar(value, type));
     return PlacedValue{Place::kExact, std::move(cast)};
   }
-  if (const auto number = DecimalOf(*value);
-      number && !(type->id() == arrow::Type::DECIMAL256 && value->type->Equals(*type))) {
-    return PlaceDecimal(*number, type);
-  }
+  if (const auto number = DecimalOf(*value)) return PlaceDecimal(*number, type);
   const auto from = UnitDigits(*value->type), to = UnitDigits(*type);
   if (from && to && *from != *to) {
     bool exact = true;
@@ -256,7 +281,9 @@ Result<PlacedValue> PlaceLiteral(const Literal& literal,
                                  const std::shared_ptr<arrow::DataType>& column_type) {
   const arrow::DataType& plain = Plain(*column_type);
   ARROW_RETURN_NOT_OK(CheckForm(literal, plain));
-  auto parsed = key::ParseValue(plain, literal.text);
+  // Durations are their numbers, which may be beyond them or between two.
+  const bool is_duration = plain.id() == arrow::Type::DURATION;
+  auto parsed = key::ParseValue(is_duration ? *arrow::int64() : plain, literal.text);
   if (!parsed.ok()) {
     const Status status = IsKind(parsed.status(), ErrorKind::kUnsupported)
                               ? InvalidArgument("columns of this type do not compare", "type",
@@ -277,6 +304,10 @@ Result<std::shared_ptr<arrow::Array>> ToComparable(std::shared_ptr<arrow::Array>
     } else if (array->type_id() == arrow::Type::DICTIONARY) {
       const auto& type = static_cast<const arrow::DictionaryType&>(*array->type());
       ARROW_ASSIGN_OR_RAISE(array, arrow::compute::Cast(*array, type.value_type()));
+    } else if (HasSameNumbers(*array->type(), *to)) {
+      auto data = array->data()->Copy();
+      data->type = to;
+      return arrow::MakeArray(std::move(data));
     } else if (array->type_id() == arrow::Type::HALF_FLOAT) {
       ARROW_ASSIGN_OR_RAISE(array, FloatsOfHalves(*array));
     } else {

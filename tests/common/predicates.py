@@ -5,6 +5,7 @@ its rows. Rows are judged as SQL does (three values), NaN as IEEE 754 does.
 """
 
 import bisect
+import decimal
 import math
 import re
 
@@ -15,8 +16,9 @@ from common import values
 
 
 def number_of(text, kind):
-    """The value a text means to a float column."""
-    return float(np.array(float(text)).astype(kind.to_pandas_dtype()))
+    """The value a text means to a float column: the nearest, be it an infinite one."""
+    with np.errstate(over="ignore"):
+        return float(np.array(float(text)).astype(kind.to_pandas_dtype()))
 
 
 class Column:
@@ -85,6 +87,8 @@ class Maker:
     def literal(self, column):
         """(text as written, identity); of the column, near a value of it, or anything."""
         rng, kind, t = self.rng, column.kind, pa.types
+        if rng.random() < 0.05 and (far := self.far(column)) is not None:
+            return far
         if not column.sorted or rng.random() < 0.02:
             pool = {"bool": True, "float": 0.5}
             identity = (pool["bool"] if t.is_boolean(kind) else 0.5 if column.is_float
@@ -106,6 +110,21 @@ class Maker:
             return text, identity
         return "'" + text.replace("'", "''") + "'", identity
 
+    def far(self, column):
+        """(text, identity) of a number that the type need not hold; None: it holds no numbers."""
+        kind, t = column.kind, pa.types
+        sign, power = self.rng.choice([1, -1]), self.rng.choice([3, 12, 25, 39, 60, 400])
+        text = f"{'-' if sign < 0 else ''}1e{power}"
+        identity = sign * 10**power
+        if column.is_float:
+            nearest = number_of(text, kind)
+            return text, identity if math.isinf(nearest) else nearest
+        if t.is_decimal(kind):
+            return text, decimal.Decimal(identity)
+        if t.is_integer(kind):
+            return text, identity
+        return (f"'{text}'", identity) if t.is_duration(kind) else None
+
     @staticmethod
     def zero(kind):
         t = pa.types
@@ -114,7 +133,6 @@ class Maker:
         if t.is_binary(kind) or t.is_large_binary(kind) or t.is_binary_view(kind):
             return b""
         if t.is_decimal(kind):
-            import decimal
             return decimal.Decimal(0)
         return 0
 
@@ -137,8 +155,6 @@ class Maker:
             return identity + rng.choice([-1, 1]) * (type(identity)(1).scaleb(-kind.scale))
         if t.is_time(kind):
             return max(0, min(86399999999999, identity + rng.choice([-1, 1, 1000])))
-        if t.is_timestamp(kind) and abs(identity) > 2**63 - 2:
-            return identity   # one nanosecond more is no text that is taken
         if t.is_date(kind) or t.is_timestamp(kind):
             return identity + rng.choice([-1, 1])
         if t.is_integer(kind) and rng.random() < 0.2:
