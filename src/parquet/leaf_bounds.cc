@@ -132,7 +132,8 @@ ScalarPtr FloatScalar(const ::parquet::ColumnDescriptor& column, std::string_vie
 ScalarPtr BytesScalar(const ::parquet::ColumnDescriptor& column, std::string_view bytes,
                       const std::shared_ptr<arrow::DataType>& type) {
   if (column.physical_type() != ::parquet::Type::BYTE_ARRAY &&
-      column.physical_type() != ::parquet::Type::FIXED_LEN_BYTE_ARRAY) {
+      (column.physical_type() != ::parquet::Type::FIXED_LEN_BYTE_ARRAY ||
+       bytes.size() > static_cast<size_t>(column.type_length()))) {
     return nullptr;
   }
   auto buffer = arrow::Buffer::FromString(std::string(bytes));
@@ -215,6 +216,12 @@ bool CountsEveryNull(const ::parquet::ColumnDescriptor& column) {
   return column.max_definition_level() == own;
 }
 
+// Parquet.Net, to its newest version: bounds of times are in milliseconds or microseconds whatever
+// the column's unit is, and those of local times are shifted to UTC while the values are not.
+bool WriterIsWrong(const ::parquet::FileMetaData& file, const ::parquet::ColumnDescriptor& column) {
+  return file.created_by().starts_with("Parquet.Net") && UnitOf(column).has_value();
+}
+
 RawBounds RawOf(const ::parquet::EncodedStatistics* statistics, bool is_set,
                 const ::parquet::ColumnDescriptor& column, int64_t value_count) {
   RawBounds out;
@@ -223,11 +230,16 @@ RawBounds RawOf(const ::parquet::EncodedStatistics* statistics, bool is_set,
     out.note = is_set ? BoundsNote::kUntrusted : BoundsNote::kMissing;
     return out;
   }
-  if (statistics->has_null_count && statistics->null_count >= 0 &&
-      statistics->null_count <= value_count) {
+  if (statistics->has_null_count) {
+    const bool all_null = statistics->null_count == value_count;
+    if (statistics->null_count < 0 || statistics->null_count > value_count ||
+        (all_null && value_count > 0 && (statistics->has_min || statistics->has_max))) {
+      out.note = BoundsNote::kContradictory;
+      return out;
+    }
     out.null_count = statistics->null_count;
+    if (all_null) return out;
   }
-  if (out.null_count == value_count) return out;
   if (!CountsEveryNull(column)) out.null_count.reset();
   if (!OrderIsKnown(column)) {
     out.note = BoundsNote::kUntrusted;
@@ -275,6 +287,17 @@ std::shared_ptr<arrow::DataType> ComparableType(const std::shared_ptr<arrow::Dat
   }
 }
 
+std::shared_ptr<arrow::Scalar> DecimalScalar(const arrow::Decimal256& unscaled,
+                                             const std::shared_ptr<arrow::DataType>& type) {
+  if (type->id() == arrow::Type::DECIMAL256) {
+    return std::make_shared<arrow::Decimal256Scalar>(unscaled, type);
+  }
+  const auto words = unscaled.little_endian_array();
+  const arrow::Decimal128 narrow(static_cast<int64_t>(words[1]), words[0]);
+  if (arrow::Decimal256(narrow) != unscaled) return nullptr;
+  return std::make_shared<arrow::Decimal128Scalar>(narrow, type);
+}
+
 std::shared_ptr<arrow::DataType> LeafArrowType(const Schema& schema, int leaf) {
   const auto& fields = schema.impl().manifest.column_index_to_field;
   const auto found = fields.find(leaf);
@@ -287,17 +310,6 @@ int CompareScalars(const arrow::Scalar& a, const arrow::Scalar& b) {
                    static_cast<const ScalarType&>(b).value);
   };
   switch (a.type->id()) {
-std::shared_ptr<arrow::Scalar> DecimalScalar(const arrow::Decimal256& unscaled,
-                                             const std::shared_ptr<arrow::DataType>& type) {
-  if (type->id() == arrow::Type::DECIMAL256) {
-    return std::make_shared<arrow::Decimal256Scalar>(unscaled, type);
-  }
-  const auto words = unscaled.little_endian_array();
-  const arrow::Decimal128 narrow(static_cast<int64_t>(words[1]), words[0]);
-  if (arrow::Decimal256(narrow) != unscaled) return nullptr;
-  return std::make_shared<arrow::Decimal128Scalar>(narrow, type);
-}
-
     case arrow::Type::BOOL: return by_value(std::type_identity<arrow::BooleanScalar>{});
     case arrow::Type::INT8: return by_value(std::type_identity<arrow::Int8Scalar>{});
     case arrow::Type::INT16: return by_value(std::type_identity<arrow::Int16Scalar>{});
@@ -334,8 +346,10 @@ RawBounds ReadChunkBounds(const Footer& footer, int row_group, int leaf) {
   none.note = BoundsNote::kUnreadable;
   auto raw = Guarded("reading statistics", [&] {
     const auto chunk = impl.metadata->RowGroup(row_group)->ColumnChunk(leaf);
-    return RawOf(chunk->encoded_statistics().get(), chunk->is_stats_set(),
-                 *impl.metadata->schema()->Column(leaf), value_count);
+    const auto& column = *impl.metadata->schema()->Column(leaf);
+    const auto statistics = WriterIsWrong(*impl.metadata, column) ? nullptr
+                                                                  : chunk->encoded_statistics();
+    return RawOf(statistics.get(), chunk->is_stats_set(), column, value_count);
   });
   return raw.ok() ? *std::move(raw) : none;
 }
@@ -344,7 +358,7 @@ bool PageOrderIsKnown(const Footer& footer, int leaf) {
   auto known = Guarded("reading the column order", [&] {
     const auto& column = *footer.impl().metadata->schema()->Column(leaf);
     return column.column_order().get_order() == ::parquet::ColumnOrder::TYPE_DEFINED_ORDER &&
-           OrderIsKnown(column);
+           OrderIsKnown(column) && !WriterIsWrong(*footer.impl().metadata, column);
   });
   return known.ok() && *known;
 }
@@ -377,10 +391,11 @@ Bounds DecodeBounds(const Schema& schema, int leaf, const RawBounds& raw) {
   };
   out.min = decode(raw.min, true);
   out.max = decode(raw.max, false);
-  if (out.note == BoundsNote::kNaN) {   // the other bound was computed beside it
+  // With NaN the other bound was computed beside it.
+  if (out.note == BoundsNote::kNaN || out.note == BoundsNote::kUnreadable) {
     out.min = out.max = nullptr;
   } else if (out.has_both() && CompareScalars(*out.min, *out.max) > 0) {
-    out.note = BoundsNote::kInverted;
+    out.note = BoundsNote::kContradictory;
     out.min = out.max = nullptr;
   }
   out.min_exact = raw.min_exact && out.min != nullptr;

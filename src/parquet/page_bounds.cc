@@ -144,7 +144,9 @@ class PageJudge {
       if (raw.null_count && !repeated_ && !only_nulls) return false;
       // A page of nulls alone, whether or not it says how many.
       if (!repeated_) raw.null_count = raw.value_count;
-    } else if (!only_nulls) {
+    } else if (only_nulls) {
+      if (!min.empty() || !max.empty()) return false;
+    } else {
       if (!NullCountsAreWhole(*footer_.schema(), chunk_.leaf)) raw.null_count.reset();
       // No bytes are no value of a fixed width; a shortened byte array may have lost all of them.
       const bool fixed = HasFixedWidth(*footer_.schema(), chunk_.leaf);
@@ -154,7 +156,7 @@ class PageJudge {
       if (!raw.min || !raw.max) raw.note = BoundsNote::kMissing;
     }
     Bounds bounds = DecodeBounds(*footer_.schema(), chunk_.leaf, raw);
-    if (bounds.note == BoundsNote::kInverted) return false;
+    if (bounds.note == BoundsNote::kContradictory) return false;
     pages_.push_back({rows_[page], std::move(bounds)});
     return true;
   }
@@ -180,7 +182,8 @@ class PageJudge {
     return true;
   }
 
-  // The pages together must have the chunk's bounds and nulls, where neither can be shortened.
+  // The pages together must have the chunk's bounds and nulls, where neither can be shortened; and
+  // shortened ones must meet the chunk's.
   bool AgreesWithChunk() const {
     const Bounds chunk = ChunkBounds(footer_, chunk_.row_group, chunk_.leaf);
     int64_t nulls = 0;
@@ -196,6 +199,10 @@ class PageJudge {
       if (!least || CompareScalars(*page.bounds.min, *least->min) < 0) least = &page.bounds;
       if (!greatest || CompareScalars(*page.bounds.max, *greatest->max) > 0) {
         greatest = &page.bounds;
+      }
+      if ((chunk.max && CompareScalars(*page.bounds.min, *chunk.max) > 0) ||
+          (chunk.min && CompareScalars(*page.bounds.max, *chunk.min) < 0)) {
+        return false;
       }
     }
     if (chunk.null_count && (counted ? nulls != *chunk.null_count : nulls > *chunk.null_count)) {

@@ -1,5 +1,5 @@
 """Bug cases about statistics, page indexes, orders and Bloom filters, by scans:
-B02, B06, B07, B09, B11, B12, B13, B15, B16, B18, B20, B21."""
+B02, B06, B07, B09, B11, B12, B13, B15, B16, B18, B20, B21; and statistics that lie."""
 
 import decimal
 import math
@@ -273,3 +273,104 @@ def test_own_null_counts_of_optional_groups_are_too_low(lake):
     assert scan(path, "s.r IS NULL", "n") == [1]
     assert scan(path, "s.r != 9", "n") == [0, 2, 3]
     assert scan(path, "s.d != 'z'", "n") == [0, 3]
+
+
+def test_own_decimals_wider_than_their_precision(real_files):
+    """Found by the random predicates: a decimal(36, 17) holds a value of 38 digits."""
+    path = real_files / "duckdb/data/parquet-testing/decimal/pandas_decimal.parquet"
+    stored = pq.read_table(path)["value4"].to_pylist()
+    assert max(len(v.as_tuple().digits) for v in stored) == 38
+    for value in set(stored):
+        assert scan(path, f"value4 = {value:f}", "value4") == [v for v in stored if v == value]
+        assert scan(path, f"value4 < {value:f}", "value4") == [v for v in stored if v < value]
+    check_every_column(path)
+
+
+def test_a_writer_whose_times_are_wrong(real_files):
+    """Parquet.Net: the values are 12:00, their bounds 04:00. DuckDB finds nothing at 12:00."""
+    path = real_files / "duckdb/data/parquet-testing/corrupt_stats.parquet"
+    stored = pq.read_table(path)["A"].to_pylist()
+    assert len(stored) == 5
+    assert scan(path, "A = '2021-01-01T12:00:00'", "A") == stored
+    assert scan(path, "A <= '2021-01-01T04:00:00'", "A") == []
+    check_every_column(path, per_column=40)
+
+
+def change_statistics(path, column, **fields):
+    """Sets fields of one column's statistics in every row group."""
+    file = variants.File(path)
+    for leaf, _, statistics in file.statistics():
+        if leaf.path == column:
+            for name, value in fields.items():
+                statistics.set(getattr(variants, name), value)
+    file.save()
+
+
+@pytest.mark.parametrize("lie", [
+    {"MIN_VALUE": struct.pack("<i", 50), "MAX_VALUE": struct.pack("<i", 40)},   # min above max
+    {"MIN_VALUE": struct.pack("<q", 50), "MAX_VALUE": struct.pack("<i", 60)},   # not four bytes
+    {"MIN_VALUE": struct.pack("<i", 50), "MAX_VALUE": b""},
+    {"MIN_VALUE": struct.pack("<i", 50), "MAX_VALUE": struct.pack("<i", 60), "NULL_COUNT": 6},
+    {"MIN_VALUE": struct.pack("<i", 50), "MAX_VALUE": struct.pack("<i", 60), "NULL_COUNT": -1},
+    {"MIN_VALUE": struct.pack("<i", 50), "MAX_VALUE": struct.pack("<i", 60), "NULL_COUNT": 5}])
+def test_statistics_that_contradict_themselves_are_no_statistics(lake, lie):
+    path = lake.write(pa.table({"x": pa.array([1, 2, None, 3, 4], pa.int32()), "n": range(5)}))
+    change_statistics(path, "x", **lie)
+    assert scan(path, "x = 1", "n") == [0]
+    assert scan(path, "x < 50", "n") == [0, 1, 3, 4]
+    assert scan(path, "x >= 50", "n") == []
+    assert scan(path, "x IS NULL", "n") == [2]
+    assert scan(path, "x IS NOT NULL", "n") == [0, 1, 3, 4]
+
+
+def test_one_bound_that_is_no_value_makes_the_other_one_none(lake):
+    """As if the writer had put 300 into an INT(8), which is read as 44."""
+    path = lake.write(pa.table({"x": pa.array([100, 44], pa.int8()), "n": range(2)}))
+    change_statistics(path, "x", MIN_VALUE=struct.pack("<i", 100), MAX_VALUE=struct.pack("<i", 300))
+    assert scan(path, "x = 44", "n") == [1]
+
+
+def test_bounds_longer_than_a_fixed_width_are_none(lake):
+    path = lake.write(pa.table({"x": pa.array([b"ab", b"cd"], pa.binary(2)), "n": range(2)}))
+    change_statistics(path, "x", MIN_VALUE=b"cdx", MAX_VALUE=b"cdx")
+    assert scan(path, "x = 0x6162", "n") == [0]
+
+
+@pytest.mark.parametrize("field, bound", [(2, b"x"), (3, b"B")])
+def test_pages_beyond_their_chunk_are_not_believed(lake, field, bound):
+    """Strings may be shortened, so that only pages that do not meet the chunk's bounds are seen."""
+    texts = [f"{c}{i}" for c in "kmp" for i in range(10)]
+    path = lake.write(pa.table({"s": texts, "n": range(30)}), write_page_index=True,
+                      max_rows_per_page=10, write_batch_size=10, use_dictionary=False)
+    file = variants.File(path)
+    for leaf, chunk, index in file.column_indexes():
+        if leaf.path == "s":
+            assert len(index.at(2).items) == 3
+            index.at(2).items[1] = bound if field == 2 else b"A"
+            index.at(3).items[1] = bound if field == 3 else b"y"
+            index.set(4, 0)
+            file.put_column_index(chunk, index)
+    file.save()
+    assert scan(path, "s = 'm3'", "n") == [13]
+
+
+def test_a_page_of_nulls_that_has_bounds_is_not_believed(lake):
+    path = lake.write(pa.table({"x": pa.array(range(30), pa.int32())}), write_page_index=True,
+                      max_rows_per_page=10, write_batch_size=10, use_dictionary=False,
+                      write_statistics=True)
+    file = variants.File(path)
+    for _, chunk, index in file.column_indexes():
+        chunk.at(3).set(variants.STATISTICS, None)
+        index.at(5).items[1] = 10
+        file.put_column_index(chunk, index)
+    file.save()
+    assert scan(path, "x = 13", "x") == [13]
+
+
+def test_a_lie_that_looks_like_the_truth_is_believed(lake):
+    """As the guide says, and as DuckDB does: nothing but reading the values would tell."""
+    path = lake.write(pa.table({"x": pa.array([1, 2, 3], pa.int32())}))
+    change_statistics(path, "x", MIN_VALUE=struct.pack("<i", 50), MAX_VALUE=struct.pack("<i", 50))
+    for where, count in (("x = 2", 0), ("x < 50", 0), ("x = 50", 3), ("x >= 50", 3)):
+        assert len(scan(path, where, "x")) == count
+        assert duckdb.sql(f"SELECT count(*) FROM '{path}' WHERE {where}").fetchall() == [(count,)]
