@@ -29,6 +29,7 @@ using engine::KeyRows;
 using engine::RowSet;
 
 constexpr int64_t kCacheBytesMin = 256 << 20;
+constexpr int kOpenAttempts = 5;
 
 // A cache's budget: as given, or a share of the machine's memory.
 int64_t CacheBudget(int64_t given, int64_t share) {
@@ -504,16 +505,30 @@ Result<std::shared_ptr<Index>> engine::OpenIndexAt(const TableContext& context,
     return engine::OpenScanIndexAt(context, options);
   }
   ARROW_ASSIGN_OR_RAISE(auto found, std::move(looked));
-  store::Location root = engine::DataRoot(context, found.manifest);
   index::ViewOptions view_options;
   view_options.block_cache_bytes_max = CacheBudget(options.cache.block_bytes_max, 16);
-  ARROW_ASSIGN_OR_RAISE(
-      auto view, index::IndexView::Open(root, engine::IndexFolder(context, found.name),
-                                        found.manifest, view_options));
+  const auto open = [&] {
+    return index::IndexView::Open(engine::DataRoot(context, found.manifest),
+                                  engine::IndexFolder(context, found.name), found.manifest,
+                                  view_options);
+  };
+  auto view = open();
+  // Fragments may go between the manifest and this: another process cleaned up, or dropped the index
+  // and made it anew. Then there is a newer version to open.
+  for (int attempt = 1; attempt < kOpenAttempts && IsKind(view.status(), ErrorKind::kNotFound);
+       ++attempt) {
+    ARROW_ASSIGN_OR_RAISE(auto newer,
+                          engine::FindIndex(context, found.name, options.key, options.ranges));
+    if (newer.manifest.version == found.manifest.version) break;
+    found = std::move(newer);
+    view = open();
+  }
+  ARROW_RETURN_NOT_OK(view.status());
+  store::Location root = engine::DataRoot(context, found.manifest);
   ARROW_ASSIGN_OR_RAISE(engine::IndexSpec spec, engine::SpecOf(found.manifest));
   Explain open_cost;
   open_cost.stage_us.open = watch.TotalUs();
-  auto index = std::make_shared<IndexImpl>(std::move(found), std::move(root), std::move(view),
+  auto index = std::make_shared<IndexImpl>(std::move(found), std::move(root), std::move(*view),
                                            std::move(spec.key_types), options.cache, open_cost);
   ARROW_RETURN_NOT_OK(index->Init());
   return index;
