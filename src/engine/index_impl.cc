@@ -513,8 +513,8 @@ Result<std::shared_ptr<Index>> engine::OpenIndexAt(const TableContext& context,
                                   view_options);
   };
   auto view = open();
-  // Fragments may go between the manifest and this: another process cleaned up, or dropped the index
-  // and made it anew. Then there is a newer version to open.
+  // Fragments may go between the manifest and this: another process cleaned up, or dropped the
+  // index and made it anew. Then there is a newer version to open.
   for (int attempt = 1; attempt < kOpenAttempts && IsKind(view.status(), ErrorKind::kNotFound);
        ++attempt) {
     ARROW_ASSIGN_OR_RAISE(auto newer,

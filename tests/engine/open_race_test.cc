@@ -1,5 +1,5 @@
-// An index that another process replaces while it is being opened. The store is a fake S3 whose hook
-// lets the other process come between two requests.
+// An index that another process replaces while it is being opened. The store is a fake S3 whose
+// hook lets the other process come between two requests.
 #include <gtest/gtest.h>
 
 #include <atomic>
