@@ -15,6 +15,7 @@ struct AdviseFlags {
 arrow::Status RunAdvise(const Common& common, const AdviseFlags& flags) {
   LayoutAdviceOptions options = flags.options;
   ARROW_ASSIGN_OR_RAISE(options.queries, ReadInput(flags.queries));
+  if (flags.queries != "-") options.queries_path = flags.queries;
   ARROW_ASSIGN_OR_RAISE(const LayoutAdvice advice,
                         AdviseLayout(LayoutTableOf(common, flags.table), options));
   return WriteLayoutAnswer(common, advice);

@@ -84,10 +84,11 @@ void AddLayoutRewriteCommand(CLI::App* layout, Common* common) {
   AddLayoutTableOptions(command, common);
   RewriteLayout& layout_options = flags.request.layout;
   command->add_option("--by", layout_options.by,
-                      "sort(a,b), zorder(a,b), zorder(a,b:2), hilbert(a,b) or bucket(16,k)")
+                      "sort(a,b), zorder(a,b), zorder(a,b:2), hilbert(a,b), bucket(16,k) or "
+                      "tree(LOG), LOG being a query log or an earlier rewrite's _grebe_layout.json")
       ->required();
   command->add_option("--then", layout_options.then,
-                      "Within buckets: sort(...), zorder(...) or hilbert(...)");
+                      "Within buckets or leaves: sort(...), zorder(...) or hilbert(...)");
   command->add_option("--to", flags.request.to_uri, "Folder or URI to write to")->required();
   command->add_option("--files", flags.files,
                       "Only these files: a plan of 'grebe layout plan --format json', or one path "

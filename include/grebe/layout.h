@@ -177,6 +177,7 @@ arrow::Result<ReplayReport> ReplayUpkeep(const ReplayOptions& options);
 
 struct LayoutAdviceOptions {
   std::string queries;                // a query log, as for a report; at least one predicate
+  std::string queries_path = "LOG";   // where it lies, for the command that follows the advice
   int64_t sample_rows = 100000;       // raise it for queries that want few rows
   // Of the files that a layout would have. 0: as many bytes as the table's own files, on average.
   int64_t target_file_bytes = 0;
@@ -192,7 +193,9 @@ struct LayoutColumnUse {
 };
 
 struct LayoutCandidate {
-  std::string by, mode;               // as rewrite takes them; "" for the table as it is
+  // As rewrite takes them; "" for the table as it is; "tree(LOG)" for the tree that the log asks
+  // for, judged by queries that its cuts were not made for.
+  std::string by, mode;
   double bytes_read = 0;              // per query, by weight
   double over_fewest = 0;             // the same over the lower bound
   std::vector<double> query_bytes;    // of each query

@@ -22,13 +22,16 @@
 
 namespace grebe {
 
-// How rows lie. Text: "sort(a,b)", "zorder(a,b)", "hilbert(a,b)", "bucket(16,k)".
+// How rows lie. Text: "sort(a,b)", "zorder(a,b)", "hilbert(a,b)", "bucket(16,k)", or "tree(LOG)",
+// where LOG is the path or URI of a query log, or of the _grebe_layout.json that an earlier rewrite
+// by tree left.
 // "zorder(a,b:2)": b parts the rows into four slices at most (2 bits), a into as many as they ask
 // for. Names with commas, colons, spaces or parentheses stand in "double quotes"; dots lead into
 // structs.
 struct RewriteLayout {
   std::string by;
-  // Within the buckets of bucket(n,k): a sort or a curve. Default: sort(k).
+  // Within the buckets of bucket(n,k) or a tree's leaves: a sort or a curve. Default: sort(k); of a
+  // tree Z-order through its columns, four at most, or what its file says.
   std::string then;
   // Curves: "rank" gives each column's values equal shares of the curve, learnt from a sample;
   // "raw" takes their bytes as they are, as Iceberg's zorder does.

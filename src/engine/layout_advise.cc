@@ -63,8 +63,10 @@ std::string ShellWord(const std::string& word) {
   return out + "'";
 }
 
-std::string CommandFor(const layout::Candidate& best, const std::string& table) {
-  std::string command = "grebe layout rewrite " + ShellWord(table) + " --by " + ShellWord(best.by);
+std::string CommandFor(const layout::Candidate& best, const std::string& table,
+                       const std::string& queries_path) {
+  const std::string by = best.by == layout::kTreeCandidate ? "tree(" + queries_path + ")" : best.by;
+  std::string command = "grebe layout rewrite " + ShellWord(table) + " --by " + ShellWord(by);
   if (best.mode == "raw") command += " --mode raw";
   return command + " --to " + ShellWord(table + "-ordered");
 }
@@ -88,7 +90,8 @@ void AddWarnings(const TableView& view, const layout::Advice& advice, bool hive,
   }
 }
 
-void Recommend(const std::string& table_uri, const layout::Advice& advice, LayoutAdvice* out) {
+void Recommend(const std::string& table_uri, const std::string& queries_path,
+               const layout::Advice& advice, LayoutAdvice* out) {
   const auto as_it_is = std::find_if(advice.candidates.begin(), advice.candidates.end(),
                                      [](const auto& c) { return c.by.empty(); });
   const layout::Candidate& best = advice.candidates.front();
@@ -97,7 +100,7 @@ void Recommend(const std::string& table_uri, const layout::Advice& advice, Layou
                             "leave it");
     return;
   }
-  out->command = CommandFor(best, table_uri);
+  out->command = CommandFor(best, table_uri, queries_path);
 }
 
 }  // namespace
@@ -132,7 +135,7 @@ Result<LayoutAdvice> AdviseLayout(const LayoutTable& table, const LayoutAdviceOp
                               candidate.query_bytes});
   }
   AddWarnings(view, advice, opened.partitions->num_fields() > 0, &out);
-  Recommend(opened.uri, advice, &out);
+  Recommend(opened.uri, options.queries_path, advice, &out);
   out.skipped = engine::SkippedOf(view);
   return out;
 }

@@ -18,6 +18,7 @@
 #include "engine/rewrite_partitions.h"
 #include "engine/rewrite_source.h"
 #include "engine/rewrite_target.h"
+#include "engine/rewrite_tree.h"
 #include "engine/table_context.h"
 #include "grebe/rewrite.h"
 #include "grebe/version.h"
@@ -60,6 +61,7 @@ class Rewriter {
     }
     ARROW_ASSIGN_OR_RAISE(groups_,
                           engine::GroupFiles(snapshot_, request_.layout.partitions, apart));
+    ARROW_RETURN_NOT_OK(FindTree());
     ARROW_RETURN_NOT_OK(CheckColumns());
     CountInput();
     if (!request_.run.dry_run) {
@@ -78,6 +80,8 @@ class Rewriter {
   Status Check();
   Status CheckSizes();
   Status OpenPlaces();
+  LayoutSpec Settled(LayoutSpec spec) const;
+  Status FindTree();
   Status CheckColumns() const;
   void CountInput();
   std::string PlanText() const;
@@ -121,24 +125,25 @@ Status Rewriter::Check() {
   ARROW_ASSIGN_OR_RAISE(order_.by, layout::ParseLayout(request_.layout.by));
   if (!request_.layout.then.empty()) {
     ARROW_ASSIGN_OR_RAISE(order_.then, layout::ParseLayout(request_.layout.then));
-    const LayoutKind kind = order_.then->kind;
-    if (kind == LayoutKind::kBucket || order_.by.kind != LayoutKind::kBucket) {
-      return InvalidArgument("only buckets are laid out a second time, by a sort or a curve", "by",
-                             request_.layout.by, "then", request_.layout.then);
+    if (order_.then->has_sections() || !order_.by.has_sections()) {
+      return InvalidArgument(
+          "only buckets and a tree's leaves are laid out a second time, by a sort or a curve",
+          "by", request_.layout.by, "then", request_.layout.then);
     }
+    order_.then = Settled(*order_.then);
   }
   if (request_.layout.mode != "rank" && request_.layout.mode != "raw") {
     return InvalidArgument("a curve's mode is rank or raw", "mode", request_.layout.mode);
   }
-  const auto mode =
-      request_.layout.mode == "raw" ? layout::CurveMode::kRaw : layout::CurveMode::kRank;
-  for (LayoutSpec* spec : {&order_.by, order_.then ? &*order_.then : nullptr}) {
-    if (spec == nullptr) continue;
-    spec->mode = mode;
-    // A curve through one column is its order.
-    if (spec->is_curve() && spec->columns.size() == 1) spec->kind = LayoutKind::kSort;
-  }
+  order_.by = Settled(order_.by);
   return CheckSizes();
+}
+
+LayoutSpec Rewriter::Settled(LayoutSpec spec) const {
+  spec.mode = request_.layout.mode == "raw" ? layout::CurveMode::kRaw : layout::CurveMode::kRank;
+  // A curve through one column is its order.
+  if (spec.is_curve() && spec.columns.size() == 1) spec.kind = LayoutKind::kSort;
+  return spec;
 }
 
 Status Rewriter::CheckSizes() {
@@ -166,13 +171,14 @@ Status Rewriter::CheckSizes() {
   write_.bloom_columns = sizes.bloom;
   // A sort, or buckets that are sorted: rows of one key lie together.
   const LayoutSpec& inner = order_.then ? *order_.then : order_.by;
-  const bool keys_together = !inner.is_curve();
+  const bool keys_together = !inner.is_curve() && inner.kind != LayoutKind::kTree;
   if (page_per_key() && !keys_together) {
     return InvalidArgument("one page a key needs rows that are sorted by the key", "by",
                            request_.layout.by);
   }
   if (!request_.layout.cogroup.empty()) {
-    if (!keys_together || inner.columns.front() != request_.layout.cogroup) {
+    const bool in_leaves = order_.by.kind == LayoutKind::kTree;   // a key's rows lie in several
+    if (!keys_together || in_leaves || inner.columns.front() != request_.layout.cogroup) {
       return InvalidArgument("a cogroup needs rows that are sorted by its key first", "cogroup",
                              request_.layout.cogroup, "by", request_.layout.by);
     }
@@ -195,6 +201,25 @@ Status Rewriter::OpenPlaces() {
   ARROW_ASSIGN_OR_RAISE(from_, store::OpenLocation(request_.table_uri, options));
   ARROW_ASSIGN_OR_RAISE(to_, store::OpenLocation(request_.to_uri, options));
   return engine::CheckApart(from_, to_);
+}
+
+Status Rewriter::FindTree() {
+  if (order_.by.kind != LayoutKind::kTree) return Status::OK();
+  ARROW_ASSIGN_OR_RAISE(
+      engine::TreeLog log,
+      engine::ReadTreeLog(order_.by.log, engine::ToStoreOptions(request_.connect)));
+  if (log.saved) {
+    order_.tree = log.saved->tree;
+  } else {
+    ARROW_ASSIGN_OR_RAISE(const auto source, OpenGroup({"", snapshot_.files}));
+    ARROW_ASSIGN_OR_RAISE(order_.tree, engine::LearnTree(log.queries, groups_, *source,
+                                                         JobOptions(*source)));
+    if (order_.tree == nullptr) return Status::OK();   // no rows: nothing will be written
+  }
+  if (!order_.then) {
+    order_.then = Settled(log.saved ? log.saved->then : engine::OrderWithin(*order_.tree));
+  }
+  return Status::OK();
 }
 
 Status Rewriter::CheckColumns() const {
@@ -238,6 +263,7 @@ std::string Rewriter::PlanText() const {
                {"bloom", sizes.bloom},
                {"skip_bad_files", request_.run.skip_bad_files}};
   if (!request_.file_groups.empty()) json["files"] = request_.file_groups;
+  if (order_.tree) json["tree"] = Checksum(engine::TreeText({order_.tree, *order_.then}));
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -409,7 +435,11 @@ Status Rewriter::RunGroup(size_t group) {
 }
 
 Status Rewriter::Publish() {
+  if (order_.tree) {
+    ARROW_RETURN_NOT_OK(engine::KeepTree({order_.tree, *order_.then}, folder_.get()));
+  }
   for (const auto& file : folder_->files()) {
+    if (file.path == engine::kTreeFile) continue;
     summary_.files_out += 1;
     summary_.rows_out += file.row_count;
     summary_.bytes_out += file.identity.size_bytes;

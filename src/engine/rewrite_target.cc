@@ -186,6 +186,10 @@ std::string GroupTarget::PathOf(int file, uint32_t section) const {
     std::snprintf(bucket, sizeof(bucket), "bucket-%05u-", section);
     const bool of_nulls = section == static_cast<uint32_t>(options_.order.by.bucket_count);
     kind = of_nulls ? "bucket-null-" : bucket;
+  } else if (options_.order.by.kind == layout::LayoutKind::kTree) {
+    char leaf[24];
+    std::snprintf(leaf, sizeof(leaf), "leaf-%05u-", section);
+    kind = leaf;
   }
   char name[24];
   std::snprintf(name, sizeof(name), "%05d.parquet", file);
@@ -212,7 +216,8 @@ std::string LayoutMetadata(const layout::RowOrder::Request& order, uint32_t sect
       json["bucket"] = nullptr;
     }
   }
-  json["columns"] = order.by.columns;
+  if (order.tree != nullptr) json["leaf"] = section;
+  json["columns"] = order.tree != nullptr ? order.tree->columns() : order.by.columns;
   if (order.then) json["then"] = order.then->ToString();
   if (order.by.is_curve()) {
     json["mode"] = order.by.mode == layout::CurveMode::kRaw ? "raw" : "rank";

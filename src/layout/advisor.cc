@@ -13,15 +13,19 @@
 #include <numeric>
 #include <set>
 
+#include "base/hash.h"
 #include "base/rng.h"
 #include "layout/leaf_column.h"
 #include "layout/sample_order.h"
+#include "layout/table_tree.h"
 #include "scan/predicate_value.h"
 
 namespace grebe::layout {
 namespace {
 
 constexpr size_t kColumnsMax = 4;         // of a candidate
+// Of candidates that are as good, a tree comes last: it fits one log only.
+constexpr int kTreeColumns = static_cast<int>(kColumnsMax) + 1;
 constexpr int64_t kPieceRowsMin = 32;     // sampled rows of a simulated file
 constexpr int64_t kPiecesMin = 16;
 constexpr double kFollows = 0.95;         // rank correlation from which a column adds nothing
@@ -81,6 +85,7 @@ class Advisor {
     ARROW_RETURN_NOT_OK(MeasureFewest());
     ARROW_RETURN_NOT_OK(MeasureAsItIs());
     ARROW_RETURN_NOT_OK(TryAll());
+    ARROW_RETURN_NOT_OK(TryTree(queries));
     RankCandidates();
     return std::move(advice_);
   }
@@ -240,14 +245,14 @@ class Advisor {
     return out;
   }
 
-  // bucket: the column that the pieces are buckets of; -1: none.
-  Status Try(std::string by, std::string mode, int columns, const CutOrder& order, int bucket) {
+  // Of each query; bucket: the column that the pieces are buckets of; -1: none.
+  Result<std::vector<double>> QueryBytes(const CutOrder& order, int bucket) const {
     if (stop_ != nullptr) ARROW_RETURN_NOT_OK(stop_->Check());
     std::map<size_t, scan::ColumnBounds> bounds;
     for (const ColumnUse& use : advice_.columns) {
       ARROW_ASSIGN_OR_RAISE(bounds[use.column], BoundsOf(order, use.column));
     }
-    Candidate candidate{std::move(by), std::move(mode), columns, 0, {}};
+    std::vector<double> out;
     for (const AskedQuery& query : queries_) {
       std::vector<scan::ColumnBounds> asked;
       for (size_t column : query.columns) asked.push_back(bounds[column]);
@@ -264,11 +269,60 @@ class Advisor {
         const int64_t values = EqualValues(query, static_cast<size_t>(bucket));
         if (values > 0) bytes = std::min(bytes, static_cast<double>(values) * PieceBytes());
       }
-      bytes = std::max(bytes, PieceBytes());
-      candidate.query_bytes.push_back(bytes);
-      candidate.bytes_read += query.weight / weight_ * bytes;
+      out.push_back(std::max(bytes, PieceBytes()));
+    }
+    return out;
+  }
+
+  void AddCandidate(std::string by, std::string mode, int columns,
+                    std::vector<double> query_bytes) {
+    Candidate candidate{std::move(by), std::move(mode), columns, 0, std::move(query_bytes)};
+    for (size_t q = 0; q < queries_.size(); ++q) {
+      candidate.bytes_read += queries_[q].weight / weight_ * candidate.query_bytes[q];
     }
     advice_.candidates.push_back(std::move(candidate));
+  }
+
+  Status Try(std::string by, std::string mode, int columns, const CutOrder& order, int bucket) {
+    ARROW_ASSIGN_OR_RAISE(auto query_bytes, QueryBytes(order, bucket));
+    AddCandidate(std::move(by), std::move(mode), columns, std::move(query_bytes));
+    return Status::OK();
+  }
+
+  // One tree learns from one half of the lines, chosen at random, and is judged by the other half;
+  // another the other way round. So no query is judged by cuts that were made for it.
+  Status TryTree(const std::vector<LoggedQuery>& queries) {
+    if (sample_.rows == 0 || queries.size() < 2) return Status::OK();
+    arrow::FieldVector fields;
+    arrow::ArrayVector arrays;
+    std::vector<std::string> names;
+    for (const ColumnUse& use : advice_.columns) {
+      const ViewColumn& column = view_.columns[use.column];
+      if (column.partition >= 0) continue;
+      names.push_back(column.path);
+      fields.push_back(arrow::field(column.path, column.type));
+      arrays.push_back(sample_.columns[use.column]);
+    }
+    const auto rows = arrow::RecordBatch::Make(arrow::schema(std::move(fields)), sample_.rows,
+                                               std::move(arrays));
+    const double target = static_cast<double>(sample_.rows) / static_cast<double>(advice_.files);
+    std::vector<double> judged(queries.size());
+    const auto half_of = [](size_t query) { return Mix64(query + 1) % 2; };
+    for (const uint64_t half : {0, 1}) {
+      std::vector<LoggedQuery> log;
+      for (size_t q = 0; q < queries.size(); ++q) {
+        if (half_of(q) == half) log.push_back(queries[q]);
+      }
+      const auto tree = TableTree::Learn(log, names, *rows, target);
+      if (IsKind(tree.status(), ErrorKind::kInvalidArgument)) return Status::OK();   // none helps
+      ARROW_RETURN_NOT_OK(tree.status());
+      ARROW_ASSIGN_OR_RAISE(const CutOrder order, TreeOrder(**tree, *rows));
+      ARROW_ASSIGN_OR_RAISE(const auto query_bytes, QueryBytes(order, -1));
+      for (size_t q = 0; q < queries.size(); ++q) {
+        if (half_of(q) != half) judged[q] = query_bytes[q];
+      }
+    }
+    AddCandidate(kTreeCandidate, "rank", kTreeColumns, std::move(judged));
     return Status::OK();
   }
 

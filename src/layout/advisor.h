@@ -41,6 +41,9 @@ struct ColumnUse {
   bool has_bounds = true;       // in every file
 };
 
+// The tree is judged by queries that its cuts were not made for: see Advisor::TryTree.
+constexpr const char* kTreeCandidate = "tree(LOG)";
+
 struct Candidate {
   std::string by, mode;         // "" for the table as it is
   int columns = 0;

@@ -61,20 +61,22 @@ std::string_view NameOf(LayoutKind kind) {
     case LayoutKind::kZOrder: return "zorder";
     case LayoutKind::kHilbert: return "hilbert";
     case LayoutKind::kBucket: return "bucket";
+    case LayoutKind::kTree: return "tree";
   }
   return "sort";
 }
 
 Status Malformed(std::string_view text, std::string_view why) {
   return InvalidArgument(
-      "not a layout: sort(a,b), zorder(a,b), hilbert(a,b) or bucket(16,k)", "why", why, "text",
-      text);
+      "not a layout: sort(a,b), zorder(a,b), hilbert(a,b), bucket(16,k) or tree(LOG)", "why", why,
+      "text", text);
 }
 
 }  // namespace
 
 std::string LayoutSpec::ToString() const {
   std::string out(NameOf(kind));
+  if (kind == LayoutKind::kTree) return out;
   out += '(';
   if (kind == LayoutKind::kBucket) out += std::to_string(bucket_count) + ',';
   for (size_t i = 0; i < columns.size(); ++i) {
@@ -97,12 +99,17 @@ Result<LayoutSpec> ParseLayout(std::string_view text) {
   LayoutSpec spec;
   bool known = false;
   for (const LayoutKind kind : {LayoutKind::kSort, LayoutKind::kZOrder, LayoutKind::kHilbert,
-                                LayoutKind::kBucket}) {
+                                LayoutKind::kBucket, LayoutKind::kTree}) {
     if (name != NameOf(kind)) continue;
     spec.kind = kind;
     known = true;
   }
   if (!known) return Malformed(text, "no such layout");
+  if (spec.kind == LayoutKind::kTree) {
+    spec.log = Trim(inside);   // any path, so nothing in it is taken apart
+    if (spec.log.empty()) return Malformed(text, "tree takes the path of a query log");
+    return spec;
+  }
   if (!SplitNames(inside, &spec.columns, &spec.bits_max)) {
     return Malformed(text, "columns are needed");
   }

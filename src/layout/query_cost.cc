@@ -34,11 +34,13 @@ bool ReadCount(std::string_view text, double* count) {
 }
 
 // Takes the count off a line: "12 a = 1", "a = 1 # 12", "a = 1<tab>12". A number that begins the
-// line and has an operator behind it would be part of the predicate; the language has no such form.
+// line and has an operator behind it is part of the predicate: "12 < a".
 std::string_view TakeCount(std::string_view line, double* count) {
   const size_t space = line.find_first_of(" \t");
-  if (space != std::string_view::npos && ReadCount(line.substr(0, space), count)) {
-    return Trim(line.substr(space));
+  if (space != std::string_view::npos) {
+    const std::string_view rest = Trim(line.substr(space));
+    const bool compares = rest.find_first_of("=<>!") == 0;
+    if (!compares && ReadCount(line.substr(0, space), count)) return rest;
   }
   const size_t mark = line.find_last_of("#\t");
   if (mark != std::string_view::npos && ReadCount(Trim(line.substr(mark + 1)), count)) {

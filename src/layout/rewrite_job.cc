@@ -35,24 +35,27 @@ bool SkipsFile(const RewriteOptions& options, int file, const Status& error) {
   return IsFileError(error) && options.skip_file && options.skip_file(file, error);
 }
 
-// Every stride-th row of every file: the order's columns.
 class Sampler {
  public:
-  Sampler(RowSource& source, const RewriteOptions& options)
-      : source_(source), options_(options), columns_(RowOrder::ColumnsUsed(options.order)) {}
+  Sampler(RowSource& source, const std::vector<std::string>& columns,
+          const RewriteOptions& options)
+      : source_(source), options_(options), columns_(columns) {}
 
-  Status Run(PreparedRewrite* out) {
+  Result<SampledRows> Run() {
+    SampledRows out;
     for (int file = 0; file < source_.file_count(); ++file) {
-      first_rows_.push_back(out->row_count);
-      out->row_count += source_.row_count(file);
+      first_rows_.push_back(out.row_count);
+      out.row_count += source_.row_count(file);
     }
     stride_ = std::max<int64_t>(
-        1, (out->row_count + options_.sample_rows_max - 1) / options_.sample_rows_max);
+        1, (out.row_count + options_.sample_rows_max - 1) / options_.sample_rows_max);
     parts_.resize(static_cast<size_t>(source_.file_count()));
     ARROW_RETURN_NOT_OK(RunAll(options_.threads, parts_.size(), [&](size_t file) {
       return SampleFile(static_cast<int>(file));
     }));
-    return Join(out);
+    out.weight = static_cast<double>(stride_);
+    ARROW_RETURN_NOT_OK(Join(&out));
+    return out;
   }
 
  private:
@@ -90,31 +93,24 @@ class Sampler {
     });
   }
 
-  Status Join(PreparedRewrite* out) {
+  Status Join(SampledRows* out) {
     Batches batches;
     std::vector<RowRef> all;
-    std::vector<int> files;
-    std::vector<int64_t> file_rows;
     for (size_t file = 0; file < parts_.size(); ++file) {
       out->skipped.push_back(parts_[file].skipped);
       if (parts_[file].skipped) out->row_count -= source_.row_count(static_cast<int>(file));
       for (const auto& batch : parts_[file].rows) {
         for (int64_t row = 0; row < batch->num_rows(); ++row) {
           all.push_back({static_cast<uint32_t>(batches.size()), static_cast<uint32_t>(row)});
-          files.push_back(static_cast<int>(file));
+          out->files.push_back(static_cast<int>(file));
         }
         batches.push_back(batch);
       }
-      file_rows.insert(file_rows.end(), parts_[file].file_rows.begin(),
-                       parts_[file].file_rows.end());
+      out->file_rows.insert(out->file_rows.end(), parts_[file].file_rows.begin(),
+                            parts_[file].file_rows.end());
     }
     if (batches.empty()) return InvalidArgument("the table has no rows");
-    ARROW_ASSIGN_OR_RAISE(auto rows, Gather(batches, all, RowPool()));
-    ARROW_ASSIGN_OR_RAISE(auto order, RowOrder::Make(options_.order, *rows, out->row_count));
-    ARROW_ASSIGN_OR_RAISE(out->sample,
-                          RowSample::Make(std::move(order), *rows, std::move(files),
-                                          std::move(file_rows), static_cast<double>(stride_)));
-    return Status::OK();
+    return Gather(batches, all, RowPool()).Value(&out->rows);
   }
 
   RowSource& source_;
@@ -265,9 +261,22 @@ class Job {
 
 }  // namespace
 
+Result<SampledRows> SampleRows(RowSource& source, const std::vector<std::string>& columns,
+                               const RewriteOptions& options) {
+  return Sampler(source, columns, options).Run();
+}
+
 Result<PreparedRewrite> PrepareRewrite(RowSource& source, const RewriteOptions& options) {
+  ARROW_ASSIGN_OR_RAISE(SampledRows sampled,
+                        SampleRows(source, RowOrder::ColumnsUsed(options.order), options));
+  ARROW_ASSIGN_OR_RAISE(auto order,
+                        RowOrder::Make(options.order, *sampled.rows, sampled.row_count));
   PreparedRewrite prepared;
-  ARROW_RETURN_NOT_OK(Sampler(source, options).Run(&prepared));
+  ARROW_ASSIGN_OR_RAISE(prepared.sample,
+                        RowSample::Make(std::move(order), *sampled.rows, std::move(sampled.files),
+                                        std::move(sampled.file_rows), sampled.weight));
+  prepared.row_count = sampled.row_count;
+  prepared.skipped = std::move(sampled.skipped);
   ARROW_ASSIGN_OR_RAISE(prepared.row_bytes, MeasureRows(source, prepared, options));
   PlanOptions plan;
   plan.target_file_rows = options.target_file_rows;

@@ -90,6 +90,19 @@ struct RewriteResult {
   double row_bytes = 0;          // of a row in memory
 };
 
+// Every stride-th row of all files together: some columns of theirs.
+struct SampledRows {
+  std::shared_ptr<arrow::RecordBatch> rows;
+  std::vector<int> files;           // where each came from
+  std::vector<int64_t> file_rows;
+  double weight = 1;                // rows that each stands for
+  int64_t row_count = 0;            // of the files that are not skipped, as the source counts them
+  std::vector<bool> skipped;        // per source file
+};
+// REQUIRES: columns. Errors: InvalidArgument (no rows, no such column), the source's, Cancelled.
+Result<SampledRows> SampleRows(RowSource& source, const std::vector<std::string>& columns,
+                               const RewriteOptions& options);
+
 // The order and the files that a rewrite would have, from a sample of the source.
 struct PreparedRewrite {
   std::shared_ptr<const RowSample> sample;

@@ -61,6 +61,7 @@ uint64_t WindowOf(const uint8_t* key, size_t key_bytes, int first_bit) {
 
 std::vector<std::string> RowOrder::ColumnsUsed(const Request& request) {
   std::vector<std::string> columns = request.by.columns;
+  if (request.tree != nullptr) columns = request.tree->columns();
   if (request.then) {
     for (const std::string& column : request.then->columns) {
       if (std::find(columns.begin(), columns.end(), column) == columns.end()) {
@@ -76,12 +77,20 @@ Result<std::shared_ptr<const RowOrder>> RowOrder::Make(const Request& request,
                                                        int64_t row_count) {
   auto order = std::make_shared<RowOrder>();
   LayoutSpec inner = request.then.value_or(request.by);
-  if (request.by.kind == LayoutKind::kBucket) {
+  if (request.by.kind == LayoutKind::kTree) {
+    if (request.tree == nullptr || !request.then) {
+      return Internal("a tree's rows need a tree and an order within its leaves");
+    }
+    ARROW_ASSIGN_OR_RAISE(order->leaves_, LeafFinder::Make(*request.tree, sample));
+    order->section_count_ = request.tree->leaf_count();
+  } else if (request.by.kind == LayoutKind::kBucket) {
     order->buckets_ = request.by.bucket_count;
+    order->section_count_ = static_cast<uint32_t>(order->buckets_) + 1;
     order->bucket_column_ = request.by.columns.front();
     if (!request.then) inner.kind = LayoutKind::kSort;
   } else if (request.then) {
-    return InvalidArgument("a second order goes with buckets only", "by", request.by.ToString());
+    return InvalidArgument("a second order goes with buckets and trees only", "by",
+                           request.by.ToString());
   }
   order->columns_ = inner.columns;
   ARROW_ASSIGN_OR_RAISE(auto columns, ColumnsOf(sample, inner.columns));
@@ -192,8 +201,9 @@ Status RowOrder::Keys(const arrow::RecordBatch& batch, RowKeys* keys) const {
   const auto rows = static_cast<size_t>(batch.num_rows());
   keys->sections.clear();
   keys->words.assign(rows, 0);
+  if (has_sections()) keys->sections.resize(rows);
+  if (leaves_) ARROW_RETURN_NOT_OK(leaves_->Leaves(batch, keys->sections.data()));
   if (buckets_ > 0) {
-    keys->sections.resize(rows);
     ARROW_ASSIGN_OR_RAISE(auto column, ColumnOf(batch, bucket_column_));
     ARROW_RETURN_NOT_OK(BucketIds(*column, buckets_, keys->sections.data()));
   }

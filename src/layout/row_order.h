@@ -1,5 +1,5 @@
-// The order that a rewrite gives rows: a section (a bucket) and a place within it, by
-// values (sort) or along a curve (zorder, hilbert).
+// The order that a rewrite gives rows: a section (a bucket, a tree's leaf) and a place within it,
+// by values (sort) or along a curve (zorder, hilbert).
 //
 // A row's key is (section, word). A curve's word is the row's cell; rows of one cell keep the order
 // of the source. A sort's word is the order-preserving head of its first column: equal words are
@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "curve/curve.h"
 #include "layout/layout_spec.h"
+#include "layout/table_tree.h"
 #include "layout/value_ranks.h"
 
 namespace grebe::layout {
@@ -35,7 +36,8 @@ class RowOrder {
   // What a rewrite is asked for. A bucket without `then` is sorted by its column.
   struct Request {
     LayoutSpec by;
-    std::optional<LayoutSpec> then;   // within the buckets: a sort or a curve
+    std::optional<LayoutSpec> then;   // within the sections: a sort or a curve; a tree has one
+    std::shared_ptr<const TableTree> tree;
   };
   // Columns that Make and Keys look at.
   static std::vector<std::string> ColumnsUsed(const Request& request);
@@ -52,9 +54,9 @@ class RowOrder {
   // Columns whose values decide between rows of equal keys, in order; empty for a curve.
   const std::vector<std::string>& tie_columns() const { return tie_columns_; }
   bool is_curve() const { return curve_ != nullptr; }
-  bool has_sections() const { return buckets_ > 0; }
+  bool has_sections() const { return buckets_ > 0 || leaves_; }
   // Sections are 0 to this, less one.
-  uint32_t section_count() const { return buckets_ > 0 ? static_cast<uint32_t>(buckets_) + 1 : 1; }
+  uint32_t section_count() const { return section_count_; }
 
  private:
   Status MakeCurve(const LayoutSpec& spec, const arrow::RecordBatch& sample, int64_t row_count);
@@ -62,8 +64,10 @@ class RowOrder {
   Status RawKeys(const Columns& columns, std::vector<uint8_t>* keys) const;
   Status RawWords(const Columns& columns, std::vector<uint64_t>* words) const;
 
-  int buckets_ = 0;
+  uint32_t section_count_ = 1;
+  int buckets_ = 0;                        // the last section is that of nulls
   std::string bucket_column_;
+  std::optional<LeafFinder> leaves_;
   std::vector<std::string> columns_;       // of the sort or curve
   std::vector<std::string> tie_columns_;
   std::unique_ptr<curve::Curve> curve_;

@@ -10,12 +10,12 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <numeric>
 
 #include "base/hash.h"
 #include "curve/ordered_bytes.h"
 #include "curve/rank.h"
+#include "layout/cuts.h"
 
 namespace grebe::layout {
 namespace {
@@ -87,31 +87,14 @@ std::vector<size_t> EqualEnds(size_t rows, int64_t pieces) {
   return ends;
 }
 
-// As a rewrite cuts: where the border is highest between 0.7 and 1.4 of the target.
-std::vector<size_t> BorderEnds(size_t rows, int64_t pieces,
-                               const std::function<int(size_t)>& level) {
-  std::vector<size_t> ends;
-  const double target = static_cast<double>(rows) / static_cast<double>(pieces);
-  const auto low = std::max<size_t>(1, static_cast<size_t>(0.7 * target));
-  const auto high = std::max<size_t>(low, static_cast<size_t>(1.4 * target));
-  for (size_t begin = 0; begin < rows; begin = ends.back()) {
-    if (rows - begin <= high) {
-      ends.push_back(rows);
-      break;
-    }
-    size_t best = begin + low;
-    for (size_t cut = begin + low; cut <= std::min(begin + high, rows - low); ++cut) {
-      const auto distance = [&](size_t at) {
-        return std::abs(static_cast<double>(at - begin) - target);
-      };
-      if (level(cut) > level(best) || (level(cut) == level(best) &&
-                                       distance(cut) < distance(best))) {
-        best = cut;
-      }
-    }
-    ends.push_back(best);
-  }
-  return ends;
+// Rows by the number of their piece, of which there are `pieces`.
+CutOrder PieceOrder(const std::vector<uint32_t>& piece_of, int64_t pieces) {
+  CutOrder out{AllRows(piece_of.size()), std::vector<size_t>(static_cast<size_t>(pieces))};
+  std::stable_sort(out.rows.begin(), out.rows.end(),
+                   [&](uint32_t a, uint32_t b) { return piece_of[a] < piece_of[b]; });
+  for (const uint32_t piece : piece_of) ++out.ends[piece];
+  std::partial_sum(out.ends.begin(), out.ends.end(), out.ends.begin());
+  return out;
 }
 
 }  // namespace
@@ -179,28 +162,30 @@ CutOrder CurveOrder(curve::CurveKind kind, bool raw, const ColumnRefs& columns, 
   std::stable_sort(out.rows.begin(), out.rows.end(), [&](uint32_t a, uint32_t b) {
     return std::memcmp(&keys[a * size], &keys[b * size], size) < 0;
   });
-  out.ends = BorderEnds(rows, pieces, [&](size_t at) {
+  const auto target = std::max<int64_t>(
+      1, std::llround(static_cast<double>(rows) / static_cast<double>(pieces)));
+  const auto ends = AllCuts(static_cast<int64_t>(rows), target, [&](int64_t cut) {
+    const auto at = static_cast<size_t>(cut);
     return curve::HighestDifferentBit(&keys[out.rows[at - 1] * size], &keys[out.rows[at] * size],
                                       size);
   });
+  out.ends.assign(ends.begin(), ends.end());
   return out;
 }
 
+Result<CutOrder> TreeOrder(const TableTree& tree, const arrow::RecordBatch& rows) {
+  ARROW_ASSIGN_OR_RAISE(const LeafFinder finder, LeafFinder::Make(tree, rows));
+  std::vector<uint32_t> leaves(static_cast<size_t>(rows.num_rows()));
+  ARROW_RETURN_NOT_OK(finder.Leaves(rows, leaves.data()));
+  return PieceOrder(leaves, tree.leaf_count());
+}
+
 CutOrder BucketOrder(const RankedColumn& column, int64_t pieces) {
-  const auto bucket = [&](uint32_t row) {
-    return Mix64(column.ranks[row]) % static_cast<uint64_t>(pieces);
-  };
-  CutOrder out{AllRows(column.ranks.size()), {}};
-  std::stable_sort(out.rows.begin(), out.rows.end(), [&](uint32_t a, uint32_t b) {
-    return bucket(a) < bucket(b);
-  });
-  for (int64_t p = 0; p < pieces; ++p) {
-    out.ends.push_back(static_cast<size_t>(
-        std::upper_bound(out.rows.begin(), out.rows.end(), static_cast<uint64_t>(p),
-                         [&](uint64_t wanted, uint32_t row) { return wanted < bucket(row); }) -
-        out.rows.begin()));
+  std::vector<uint32_t> buckets;
+  for (const uint32_t rank : column.ranks) {
+    buckets.push_back(static_cast<uint32_t>(Mix64(rank) % static_cast<uint64_t>(pieces)));
   }
-  return out;
+  return PieceOrder(buckets, pieces);
 }
 
 }  // namespace grebe::layout

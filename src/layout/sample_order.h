@@ -2,6 +2,7 @@
 #pragma once
 
 #include <arrow/array.h>
+#include <arrow/record_batch.h>
 
 #include <cstdint>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "base/status.h"
 #include "curve/curve.h"
+#include "layout/table_tree.h"
 
 namespace grebe::layout {
 
@@ -34,6 +36,8 @@ using ColumnRefs = std::vector<const RankedColumn*>;
 CutOrder SortOrder(const ColumnRefs& columns, int64_t pieces);
 // Along a curve; cut at its highest borders between 0.7 and 1.4 of an equal piece.
 CutOrder CurveOrder(curve::CurveKind kind, bool raw, const ColumnRefs& columns, int64_t pieces);
+// By the tree's leaves.
+Result<CutOrder> TreeOrder(const TableTree& tree, const arrow::RecordBatch& rows);
 // By a hash of the column's value into `pieces` buckets.
 CutOrder BucketOrder(const RankedColumn& column, int64_t pieces);
 

@@ -52,6 +52,8 @@ def digest(folder):
 
 
 class Trial:
+    by = "sort(a,b)"
+
     def __init__(self, scratch, seed):
         self.table, self.out = scratch / "table", scratch / "out"
         self.spill = scratch / "spill"
@@ -63,7 +65,7 @@ class Trial:
             [pq.read_table(p) for p in sorted(self.table.glob("*.parquet"))])
 
     def args(self, *more):
-        return [GREBE, "layout", "rewrite", str(self.table), "--by", "sort(a,b)", "--to",
+        return [GREBE, "layout", "rewrite", str(self.table), "--by", self.by, "--to",
                 str(self.out), "--target-file-rows", "7000", "--row-group-rows", "2000",
                 "--memory", "64MB", "--spill-folder", str(self.spill), "--index", "rows", "--key",
                 "row", *more]
@@ -87,11 +89,14 @@ class Trial:
         assert not leftovers, leftovers
         assert not list(self.spill.iterdir()), "spill files are left"
         got = pa.concat_tables([pq.read_table(p) for p in sorted(self.out.glob("*.parquet"))])
-        keys = list(zip(got["a"].to_pylist(), got["b"].to_pylist()))
-        assert keys == sorted(keys), "out of order"
+        self.check_order(got)
         assert got.sort_by("row").equals(self.expected), "other rows than the table's"
         done = subprocess.run([GREBE, "count", str(self.out), "row=12345"], capture_output=True)
         assert done.returncode == 0 and b'"count":1' in done.stdout.replace(b" ", b""), done
+
+    def check_order(self, got):
+        keys = list(zip(got["a"].to_pylist(), got["b"].to_pylist()))
+        assert keys == sorted(keys), "out of order"
 
     def finish(self):
         """The same command again: goes on, or says that the folder is not empty (it is done)."""
@@ -102,6 +107,25 @@ class Trial:
 
     def reset(self):
         shutil.rmtree(self.out, ignore_errors=True)
+
+
+class TreeTrial(Trial):
+    """Laid out by a tree, which is there with the files, whole, or not yet."""
+
+    def __init__(self, scratch, seed):
+        super().__init__(scratch, seed)
+        log = scratch / "log"
+        log.write_text("".join(f"a = {a}\nb BETWEEN {a / 100} AND {a / 100 + 0.1}\n"
+                               for a in range(0, 200, 5)))
+        self.by = f"tree({log})"
+        assert self.run().returncode == 0
+        self.tree = (self.out / "_grebe_layout.json").read_bytes()
+        self.reset()
+
+    def check_order(self, got):
+        assert (self.out / "_grebe_layout.json").read_bytes() == self.tree, "another tree"
+        names = [p.name for p in self.out.glob("*.parquet")]
+        assert all(name.startswith("leaf-") for name in names), names
 
 
 def kill_at_failpoints(trial, repeats, draw):
@@ -203,6 +227,10 @@ def main():
         kill_at_any_moment(trial, 3 * args.repeats, draw)
         interrupt(trial, args.repeats, draw)
         full_disk(trial)
+        (scratch / "tree").mkdir()
+        tree = TreeTrial(scratch / "tree", args.seed)
+        kill_at_failpoints(tree, args.repeats, draw)
+        kill_at_any_moment(tree, args.repeats, draw)
         (scratch / "bad").mkdir()
         bad_source(trial, scratch / "bad")
     finally:

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from common import compare, grebe_cli, oracle   # noqa: E402
+from common import compare, grebe_cli, oracle, predicates   # noqa: E402
 from differential import tables                # noqa: E402
 
 # Every type of a key but INT96 (files get timestamps in its place) and the widest decimals (pyarrow
@@ -160,6 +160,9 @@ def check_layout(case, out, rng, spec):
         meta = pq.read_metadata(out / path).metadata or {}
         # A curve through one column is a sort.
         kind = "sort" if spec["by"] == "zorder(b)" else spec["by"].split("(")[0]
+        if kind == "tree":
+            leaf = json.loads(meta[b"grebe.layout"])["leaf"]
+            check(f"leaf-{leaf:05d}-" in path, f"{path} says that it is of leaf {leaf}")
         check(json.loads(meta[b"grebe.layout"])["by"].startswith(kind), "grebe.layout")
         if case.metadata:
             check(meta.get(b"owner") == b"us", "key-value metadata is lost")
@@ -173,6 +176,8 @@ def check_layout(case, out, rng, spec):
         return
     whole = pa.concat_tables([table for _, table in parts])
     same_rows(case.rows, whole, "rewritten")
+    if spec["by"].startswith("tree"):
+        check_tree(case, out, parts, spec)
     folders = collections.defaultdict(list)
     for path, table in parts:
         folders[path.rpartition("/")[0]].append((path, table))
@@ -180,14 +185,40 @@ def check_layout(case, out, rng, spec):
         check_order(case, tables_in, spec)
 
 
+def check_tree(case, out, parts, spec):
+    """At every cut what lies in the leaves below is less than what lies in those above."""
+    tree = json.loads((out / "_grebe_layout.json").read_text())
+    check(not spec["sorted_by"] or tree["then"] == spec["then"], "the order within leaves")
+    leaves = collections.defaultdict(list)
+    for path, table in parts:
+        leaves[int(path.rpartition("/")[2].split("-")[1])].append(table)
+
+    def leaves_under(number):
+        node = tree["nodes"][number]
+        if "leaf" in node:
+            return [node["leaf"]]
+        below, above = leaves_under(node["below"]), leaves_under(node["above"])
+
+        def ends(which, of):
+            keys = [key for leaf in which for table in leaves[leaf]
+                    for key in sort_keys(table[node["column"]], None)]
+            return [of(keys)] if keys else []
+        for low in ends(below, max):
+            for high in ends(above, min):
+                check(low < high, f"cut {number}: {low} is below, {high} is not")
+        return below + above
+    used = sorted(leaves_under(0))
+    check(used == list(range(len(used))), f"leaves: {used}")
+
+
 def check_order(case, files, spec):
     columns = spec["sorted_by"]
-    if spec["by"].startswith("bucket"):
+    if spec["by"].startswith(("bucket", "tree")):
         groups = collections.defaultdict(list)
         for path, table in files:
             groups[path.rpartition("/")[2].rpartition("-")[0]].append(table)
         seen = {}
-        for bucket, parts in groups.items():
+        for bucket, parts in groups.items() if spec["by"].startswith("bucket") else ():
             table = pa.concat_tables(parts)
             for key in set(sort_keys(table["a"], case.kinds["a"])):
                 check(seen.setdefault(key, bucket) == bucket, "a key is in two buckets")
@@ -202,9 +233,22 @@ def check_order(case, files, spec):
             check(before < after, f"out of order: {before} before {after}")
 
 
-def draw_spec(case, rng):
+def write_log(case, rng, path):
+    """Random predicates on a, b and v_row that Python and the log's reader both take."""
+    columns = [predicates.Column(name, compare.one_array(case.rows[name]))
+               for name in ("a", "b", "v_row")]
+    maker = predicates.Maker(columns, rng)
+    lines = [maker.tree().text for _ in range(rng.choice([1, 5, 40]))
+             if case.rows.num_rows > 0]
+    # A line break would end a line. The last line is one that surely helps.
+    lines = [line for line in lines if "\n" not in line and "\r" not in line]
+    path.write_text("\n".join(lines + ["v_row < 100"]) + "\n", errors="surrogateescape")
+
+
+def draw_spec(case, rng, log):
     layout = rng.choice(["sort(a)", "sort(a,b)", "sort(b,v_str,a)", "zorder(a,b)", "hilbert(a,b)",
-                         "hilbert(b,a,v_row)", "zorder(b)", "bucket(4,a)", "sort(v_struct.a,b)"])
+                         "hilbert(b,a,v_row)", "zorder(b)", "bucket(4,a)", "sort(v_struct.a,b)",
+                         f"tree({log})", f"tree({log})"])
     if "v_struct" in layout and not case.nested:
         layout = "sort(b,v_str)"
     spec = {"by": layout, "partitions": rng.choice(["keep", "none"]), "sorted_by": []}
@@ -217,6 +261,12 @@ def draw_spec(case, rng):
             rng.choice([1 if case.rows.num_rows < 300 else 40, 1000, 10**6]),
             "--row-group-rows", rng.choice([1, 16, 300, 10**5]),
             "--threads", rng.choice([1, 2, 3]), "--memory", rng.choice(["64MB", "1GB"])]
+    if layout.startswith("tree"):
+        write_log(case, rng, log)
+        if rng.random() < 0.5:
+            spec["then"] = "sort(b,a)"
+            spec["sorted_by"] = ["b", "a"]
+            args += ["--then", "sort(b,a)"]
     if layout.startswith("bucket"):
         spec["sorted_by"] = ["a"]
         if rng.random() < 0.5:
@@ -242,7 +292,7 @@ def check_index(case, out, rng):
 
 def one_table(number, rng, scratch):
     case = Case(scratch / "table", rng)
-    spec = draw_spec(case, rng)
+    spec = draw_spec(case, rng, scratch / "log")
     case.spec = {"kinds": {k: v.name for k, v in case.kinds.items()}, "files": len(case.names),
                  "rows": case.rows.num_rows, "days": case.days, **spec}
     out = scratch / "out"
@@ -262,11 +312,26 @@ def one_table(number, rng, scratch):
     check(summary["rows_out"] == case.rows.num_rows, f"summary: {summary}")
     check(not (out / "_grebe_rewrite").exists(), "the marks of a rewrite are left")
     check_layout(case, out, rng, spec)
+    if spec["by"].startswith("tree") and case.rows.num_rows > 0:
+        check_again(case, out, scratch, spec)
     if with_index:
         check_index(case, out, rng)
     if rng.random() < 0.5 and case.rows.num_rows > 0:
         check_cogroup(case, rng, scratch)
     return case, "rewritten"
+
+
+def check_again(case, out, scratch, spec):
+    """With the tree that was kept, and no log, the same files are made."""
+    again = scratch / "again"
+    args = ["--by", f"tree({out}/_grebe_layout.json)"] + spec["args"][2:]
+    grebe_cli.run(["layout", "rewrite", case.folder, "--to", again, *args])
+    files = {p.relative_to(out): p for p in out.rglob("*") if p.is_file()
+             and "_index" not in p.parts}
+    check({p.relative_to(again) for p in again.rglob("*") if p.is_file()} == set(files),
+          "the kept tree makes other files")
+    for name, path in files.items():
+        check((again / name).read_bytes() == path.read_bytes(), f"the kept tree makes {name} anew")
 
 
 def check_cogroup(case, rng, scratch):

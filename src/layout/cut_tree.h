@@ -1,0 +1,47 @@
+// A partition tree: cuts chosen one after another from a query log, so that the log's queries, and
+// others like them, read few rows. Leaves are files.
+//
+// Everything is in ranks (log_ranks.h). What a cut is worth is judged twice: by the logged queries
+// as they are, and by what queries of the same widths would read if they lay anywhere; the deeper
+// in the tree, the fewer logged queries come by, and the more the second counts. So cuts follow
+// what the log asks for without following its every accident.
+// Source: Z. Yang et al., "Qd-tree: Learning Data Layouts for Big Data Analytics", SIGMOD 2020.
+// Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace grebe::layout {
+
+// Ranks [begin, end) of a column; all of them where a query does not ask for the column.
+struct RankRange {
+  uint32_t begin = 0;
+  uint32_t end = UINT32_MAX;
+  bool is_all() const { return begin == 0 && end == UINT32_MAX; }
+  friend bool operator==(const RankRange&, const RankRange&) = default;
+};
+using RankBox = std::vector<RankRange>;   // one range a column
+
+// A query wants rows of any of its boxes (one where it has no OR).
+struct RankQuery {
+  std::vector<RankBox> boxes;
+  double weight = 1;
+};
+
+struct CutNode {
+  int column = -1;        // -1: a leaf
+  uint32_t bound = 0;     // ranks below it go to `below`, the others to `above`
+  int below = -1, above = -1;
+  int leaf = -1;          // its number, from 0 in the order of the nodes
+};
+
+// Nodes, parents before children; node 0 is the root. columns: the sample's ranks, one vector a
+// column, equal lengths. target_rows: of a leaf, in sample rows; leaves hold 0.7 to 1.4 of it
+// where equal values allow.
+// Cost: rows * columns * log(rows) * depth, and queries * log(queries) at each node they reach.
+std::vector<CutNode> BuildCutTree(std::span<const std::vector<uint32_t>> columns,
+                                  const std::vector<RankQuery>& queries, double target_rows);
+
+}  // namespace grebe::layout
