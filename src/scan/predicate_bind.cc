@@ -1,5 +1,6 @@
 // A predicate with the types of its columns: literals become values, the tree an expression.
 #include <arrow/array.h>
+#include <arrow/array/util.h>
 #include <arrow/builder.h>
 #include <arrow/compute/api_scalar.h>
 #include <arrow/compute/cast.h>
@@ -206,7 +207,7 @@ std::string RegexOf(const std::string& pattern) {
   for (const char c : pattern) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '%') {
-      out += ".*";
+      out += "\\C*";   // any bytes: a stored text may be no UTF-8
     } else if (c == '_') {
       out += '.';
     } else if (c == '\0') {
@@ -284,6 +285,16 @@ Result<cp::Expression> ExpressionOf(const BoundNode& node, const arrow::Schema& 
   return atom.negated ? cp::not_(std::move(positive)) : positive;
 }
 
+// Kernels find some mistakes only when they run: a pattern that is no UTF-8, or too long.
+Status TryOnNulls(const cp::Expression& expression, const arrow::Schema& schema) {
+  std::vector<arrow::Datum> columns;
+  for (const auto& field : schema.fields()) {
+    ARROW_ASSIGN_OR_RAISE(auto null, arrow::MakeArrayOfNull(field->type(), 1));
+    columns.emplace_back(std::move(null));
+  }
+  return cp::ExecuteScalarExpression(expression, cp::ExecBatch(std::move(columns), 1)).status();
+}
+
 void AppendRuns(const arrow::BooleanArray& mask, int64_t first_row, std::vector<RowRange>* rows) {
   for (int64_t i = 0; i < mask.length(); ++i) {
     if (mask.IsNull(i) || !mask.Value(i)) continue;
@@ -351,11 +362,14 @@ Result<std::shared_ptr<const BoundPredicate>> BoundPredicate::Make(
   if (typed) {
     ARROW_ASSIGN_OR_RAISE(auto expression, ExpressionOf(out->root_, *out->schema_));
     auto bound = expression.Bind(*out->schema_);
-    if (!bound.ok()) {
-      return InvalidArgument("the predicate cannot be evaluated", "reason",
-                             bound.status().message());
+    Status status = bound.status();
+    if (status.ok()) {
+      out->expression_ = *std::move(bound);
+      status = TryOnNulls(out->expression_, *out->schema_);
     }
-    out->expression_ = *std::move(bound);
+    if (!status.ok()) {
+      return InvalidArgument("the predicate cannot be evaluated", "reason", status.message());
+    }
   }
   ARROW_ASSIGN_OR_RAISE(auto judges, MakeJudges(out->root_, *out->schema_));
   out->bounds_schema_ = std::move(judges.schema);

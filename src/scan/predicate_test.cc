@@ -87,6 +87,19 @@ TEST(PredicateTest, LiteralsThatATypeCannotHoldAreGone) {
   }
 }
 
+// Found by fuzzing: the kernel says so only when it runs.
+TEST(PredicateTest, PatternsThatCannotBeMatchedAreRefused) {
+  std::string wild;
+  for (int i = 0; i < 200000; ++i) wild += "%ab_";
+  for (const std::string& pattern : {std::string("1)\xff%x"), std::string("%\xff"), wild}) {
+    const auto predicate = Predicate::Parse("t LIKE '" + pattern + "'");
+    ASSERT_TRUE(predicate.ok());
+    const auto bound = BoundPredicate::Bind(*predicate, ColumnsOf(*predicate));
+    EXPECT_TRUE(IsKind(bound.status(), ErrorKind::kInvalidArgument)) << bound.status();
+  }
+  EXPECT_TRUE(Bind("t LIKE '\xff%'") != nullptr);   // bytes, as a prefix
+}
+
 TEST(PredicateTest, NotsArePushedDown) {
   const auto predicate = Predicate::Parse("NOT (i = 1 AND NOT (t = 'a' OR b))");
   ASSERT_TRUE(predicate.ok());

@@ -261,3 +261,14 @@ def test_every_output_format(lake):
     assert pq.read_table(pa.BufferReader(run("parquet"))).equals(table.slice(2))
     none = grebe_cli.run(["scan", lake.data, "--where", "x > 99", "--format", "csv"])
     assert none == b"x,t\n"
+
+
+def test_like_over_texts_that_are_no_utf8(lake):
+    """The wildcard is any bytes."""
+    raw = pa.array([b"a\xffb", b"\xff\xfe", "\u00e9b".encode(), None])
+    texts = pa.Array.from_buffers(pa.string(), 4, raw.buffers())
+    lake.write(pa.table({"s": texts, "n": range(4)}))
+    assert lake.values("s LIKE '%b'", "n") == [0, 2]
+    assert lake.values("s LIKE 'a%b'", "n") == [0]
+    assert lake.values("s LIKE '_b'", "n") == [2]
+    assert lake.values("NOT s LIKE '%b%'", "n") == [1]
