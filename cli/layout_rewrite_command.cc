@@ -38,9 +38,8 @@ void AddSizeOptions(CLI::App* command, RewriteFlags* flags) {
 void AddRunOptions(CLI::App* command, RewriteFlags* flags) {
   RewriteRun& run = flags->request.run;
   command->add_option("--memory", run.memory_bytes_max,
-                      "Bytes of memory; beyond it rows spill to disk")
-      ->capture_default_str()->transform(CLI::AsSizeValue(false))
-      ->check(CLI::Range(int64_t{1} << 26, int64_t{1} << 40));
+                      "Bytes of memory, at least 128MB; beyond it rows spill to disk")
+      ->capture_default_str()->transform(CLI::AsSizeValue(false));
   command->add_option("--spill-folder", run.spill_folder, "Where rows spill");
   command->add_option("--threads", run.threads, "0: one per core")->check(CLI::Range(0, 1024));
   command->add_flag("--skip-bad-files", run.skip_bad_files,

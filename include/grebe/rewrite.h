@@ -65,7 +65,9 @@ struct RewriteSizes {
 };
 
 struct RewriteRun {
-  int64_t memory_bytes_max = int64_t{1} << 30;   // of the process; beyond it rows spill to disk
+  // Of the process, at least 128 MiB; beyond it rows spill to disk. With little of it there are
+  // fewer threads than asked for: one for every 16 MiB beyond 96.
+  int64_t memory_bytes_max = int64_t{1} << 30;
   std::string spill_folder;                      // default: the system's temporary folder
   int threads = 0;                               // 0: one per core
   // Leave out files that cannot be read instead of failing; they are listed in the summary.

@@ -102,6 +102,11 @@ class Rewriter {
     if (request_.run.threads > 0) return request_.run.threads;
     return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   }
+  // Without what an index of the new files takes.
+  int64_t job_memory_bytes() const {
+    const int64_t all = request_.run.memory_bytes_max;
+    return request_.index_key.empty() ? all : all - all / kIndexMemoryShare;
+  }
   bool page_per_key() const { return pages_ == "per-key"; }
 
   const RewriteRequest& request_;
@@ -136,6 +141,11 @@ Status Rewriter::Check() {
     return InvalidArgument("a curve's mode is rank or raw", "mode", request_.layout.mode);
   }
   order_.by = Settled(order_.by);
+  if (request_.run.memory_bytes_max < layout::kRewriteMemoryMin) {
+    return InvalidArgument("a rewrite does not keep to so little memory", "memory_bytes_max",
+                           request_.run.memory_bytes_max, "smallest",
+                           layout::kRewriteMemoryMin);
+  }
   return CheckSizes();
 }
 
@@ -292,6 +302,7 @@ Result<std::unique_ptr<engine::RewriteSource>> Rewriter::OpenGroup(const Rewrite
   options.footers_kept_max =
       static_cast<size_t>(request_.run.memory_bytes_max / kFooterMemoryShare / kFooterBytes);
   options.threads = threads();
+  options.held_bytes_max = layout::MemoryShare::Of(job_memory_bytes(), threads()).reading_bytes;
   options.stop = request_.run.stop;
   options.skip_file = [this](const std::string& path, const Status& error) {
     return SkipFile(path, error);
@@ -318,10 +329,7 @@ layout::RewriteOptions Rewriter::JobOptions(const engine::RewriteSource& source)
   options.target_row_group_rows = row_group_rows_;
   options.unparted_columns = request_.layout.cogroup.empty() ? 0 : 1;
   options.key_ends = page_per_key() || !request_.layout.cogroup.empty() || pages_ == "aligned";
-  options.memory_bytes_max = request_.run.memory_bytes_max;
-  if (!request_.index_key.empty()) {
-    options.memory_bytes_max -= options.memory_bytes_max / kIndexMemoryShare;
-  }
+  options.memory_bytes_max = job_memory_bytes();
   options.spill_folder = request_.run.spill_folder;
   options.threads = threads();
   options.stop = request_.run.stop;

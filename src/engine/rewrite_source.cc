@@ -140,6 +140,7 @@ Status RewriteSource::Read(int ordinal, const std::vector<std::string>& columns,
   } else {
     pq::ScanOptions scan;
     scan.batch_rows = batch_rows;
+    scan.held_bytes_max = options_.held_bytes_max;
     scan.stop = options_.stop;
     scan.pool = layout::RowPool();
     status = pq::ScanColumns(*root_.store, *footer, leaves, scan,

@@ -24,6 +24,7 @@ namespace grebe::engine {
 struct RewriteSourceOptions {
   std::string ungroup;          // a list-of-structs column to take apart; empty: none
   int threads = 1;
+  int64_t held_bytes_max = 64 << 20;   // of column chunks, per file being read
   const StopToken* stop = nullptr;
   size_t footers_kept_max = 1024;   // more files than this have their footers read again
   std::function<bool(const std::string& path, const Status&)> skip_file;   // unset: never

@@ -25,7 +25,7 @@ Result<int> KeyPlace(const arrow::Schema& schema, const std::string& key) {
 Result<std::shared_ptr<arrow::Array>> OneArray(const arrow::ChunkedArray& column) {
   if (column.num_chunks() == 1) return column.chunk(0);
   if (column.num_chunks() == 0) return arrow::MakeArrayOfNull(column.type(), 0);
-  return arrow::Concatenate(column.chunks());
+  return arrow::Concatenate(column.chunks(), RowPool());
 }
 
 }  // namespace

@@ -140,6 +140,7 @@ Status PartitionWriter::WritePartition(int partition) {
   if (context_.target->IsFinished(planned.first_file) && planned.file_count == 1) {
     return Status::OK();
   }
+  ARROW_RETURN_NOT_OK(CheckFits(static_cast<size_t>(partition)));
   ARROW_ASSIGN_OR_RAISE(auto pieces, context_.store->Take(static_cast<size_t>(partition)));
   ARROW_ASSIGN_OR_RAISE(const Sorted sorted, Sort(std::move(pieces)));
   int64_t at = 0;
@@ -169,6 +170,20 @@ Status PartitionWriter::WritePartition(int partition) {
     at = end;
   }
   return Status::OK();
+}
+
+// A partition whose rows may part is as small as was planned, or nearly. Others hold the rows of
+// one key, however many: those that the sample did not foresee must not pass the limit silently.
+Status PartitionWriter::CheckFits(size_t partition) const {
+  if (context_.options->unparted_columns == 0) return Status::OK();
+  const int64_t bytes = context_.store->size_bytes(partition);
+  if (bytes <= 2 * context_.share.partition_bytes + context_.share.key_bytes_max) {
+    return Status::OK();
+  }
+  return LimitExceeded("rows of one key, which may not part, do not fit the memory limit", "rows",
+                       context_.store->row_count(partition), "key_bytes", bytes, "key_bytes_max",
+                       context_.share.key_bytes_max, "memory_bytes_max",
+                       context_.options->memory_bytes_max);
 }
 
 Result<PartitionWriter::Sorted> PartitionWriter::Sort(std::vector<Piece> pieces) const {

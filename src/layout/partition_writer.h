@@ -78,6 +78,7 @@ class PartitionWriter {
   };
 
   Status WritePartition(int partition);
+  Status CheckFits(size_t partition) const;
   Result<Sorted> Sort(std::vector<Piece> pieces) const;
   Status SortEqualWords(Sorted* sorted) const;
   RowPlace PlaceOf(const Sorted& sorted, int64_t i) const;

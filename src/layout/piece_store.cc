@@ -74,6 +74,13 @@ int64_t PieceStore::row_count(size_t partition) const {
   return rows;
 }
 
+int64_t PieceStore::size_bytes(size_t partition) const {
+  std::lock_guard lock(mutex_);
+  int64_t bytes = 0;
+  for (const Kept& kept : partitions_[partition]) bytes += kept.size_bytes;
+  return bytes;
+}
+
 Result<std::vector<Piece>> PieceStore::Take(size_t partition) {
   std::vector<Kept> kept;
   {

@@ -50,6 +50,8 @@ class PieceStore {
   Result<std::vector<Piece>> Take(size_t partition);
   // Without those of excluded files.
   int64_t row_count(size_t partition) const;
+  // In memory, those of excluded files among them.
+  int64_t size_bytes(size_t partition) const;
   int64_t spilled_bytes() const { return spill_.size_bytes(); }
 
  private:

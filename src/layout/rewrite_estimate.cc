@@ -105,7 +105,7 @@ Result<RewriteCosts> EstimateCosts(RowSource& sampled, const PreparedRewrite& pr
   const double scattering = 2 * static_cast<double>(share.scatter_bytes);
   const double writing =
       static_cast<double>(share.partition_bytes + 2 * share.row_group_bytes);
-  const double at_work = std::max(options.threads, 1) * std::max(scattering, writing);
+  const double at_work = share.threads * std::max(scattering, writing);
   costs.memory_bytes = std::llround(held + std::min(all, at_work));
   return costs;
 }

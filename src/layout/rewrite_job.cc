@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <mutex>
 
 #include "base/failpoint.h"
@@ -50,7 +51,8 @@ class Sampler {
     stride_ = std::max<int64_t>(
         1, (out.row_count + options_.sample_rows_max - 1) / options_.sample_rows_max);
     parts_.resize(static_cast<size_t>(source_.file_count()));
-    ARROW_RETURN_NOT_OK(RunAll(options_.threads, parts_.size(), [&](size_t file) {
+    const int threads = MemoryShare::Of(options_.memory_bytes_max, options_.threads).threads;
+    ARROW_RETURN_NOT_OK(RunAll(threads, parts_.size(), [&](size_t file) {
       return SampleFile(static_cast<int>(file));
     }));
     out.weight = static_cast<double>(stride_);
@@ -148,12 +150,28 @@ Result<double> MeasureRows(RowSource& source, const PreparedRewrite& prepared,
                   static_cast<double>(bytes) / static_cast<double>(std::max<int64_t>(rows, 1)));
 }
 
+// Whether the largest key's rows, which may not part, fit the memory limit.
+Status MeasureKeys(const RewriteOptions& options, PreparedRewrite* prepared) {
+  ARROW_ASSIGN_OR_RAISE(const RowSample::Run run, prepared->sample->LongestRun());
+  const double rows = static_cast<double>(run.rows) * prepared->sample->weight();
+  prepared->key_bytes = std::llround(rows * prepared->row_bytes);
+  const auto share =
+      MemoryShare::Of(options.memory_bytes_max, options.threads, prepared->key_bytes);
+  if (prepared->key_bytes <= share.key_bytes_max) return Status::OK();
+  return LimitExceeded("the rows of one key do not fit the memory limit", "key", run.value, "rows",
+                       std::llround(rows), "key_bytes", prepared->key_bytes, "key_bytes_max",
+                       share.key_bytes_max, "memory_bytes_max", options.memory_bytes_max);
+}
+
+// Between two steps: what the first one's threads left in the default pool's caches.
+void GiveBackMemory() { arrow::default_memory_pool()->ReleaseUnused(); }
+
 class Job {
  public:
   Job(RowSource& source, RewriteTarget& target, const PreparedRewrite& prepared,
       const RewriteOptions& options)
       : source_(source), target_(target), prepared_(prepared), options_(options),
-        share_(MemoryShare::Of(options.memory_bytes_max, options.threads)),
+        share_(MemoryShare::Of(options.memory_bytes_max, options.threads, prepared.key_bytes)),
         finder_(prepared.plan, *prepared.sample) {}
 
   Result<RewriteResult> Run() {
@@ -167,6 +185,7 @@ class Job {
                      options_.spill_folder, RowPool());
     ARROW_RETURN_NOT_OK(Partition(&store));
     for (const int file : bad_files_) store.Exclude(file);
+    GiveBackMemory();
     GREBE_FAILPOINT("rewrite.partitioned");
     ARROW_RETURN_NOT_OK(Write(&store, &result));
     result.row_count = rows_read_.load();
@@ -202,13 +221,13 @@ class Job {
         static_cast<int64_t>(static_cast<double>(share_.scatter_bytes) / 4 / prepared_.row_bytes),
         64, 64 << 10);
     std::vector<std::unique_ptr<PieceScatter>> scatters;
-    for (int i = 0; i < std::max(options_.threads, 1); ++i) {
+    for (int i = 0; i < share_.threads; ++i) {
       scatters.push_back(std::make_unique<PieceScatter>(*prepared_.sample, finder_,
                                                         FinishedPartitions(), share_.scatter_bytes,
                                                         store));
     }
     std::atomic<int> next{0};
-    return RunAll(options_.threads, scatters.size(), [&](size_t worker) -> Status {
+    return RunAll(share_.threads, scatters.size(), [&](size_t worker) -> Status {
       PieceScatter& scatter = *scatters[worker];
       while (true) {
         const int file = next.fetch_add(1);
@@ -240,7 +259,7 @@ class Job {
     context.target = &target_;
     context.files_written = &files_written;
     context.report = [this](int64_t rows) { Report(rows); };
-    ARROW_RETURN_NOT_OK(RunAll(options_.threads, prepared_.plan.tasks.size(), [&](size_t task) {
+    ARROW_RETURN_NOT_OK(RunAll(share_.writers, prepared_.plan.tasks.size(), [&](size_t task) {
       return PartitionWriter(context, prepared_.plan.tasks[task]).Run();
     }));
     result->files_written = files_written.load();
@@ -278,6 +297,8 @@ Result<PreparedRewrite> PrepareRewrite(RowSource& source, const RewriteOptions& 
   prepared.row_count = sampled.row_count;
   prepared.skipped = std::move(sampled.skipped);
   ARROW_ASSIGN_OR_RAISE(prepared.row_bytes, MeasureRows(source, prepared, options));
+  if (options.unparted_columns > 0) ARROW_RETURN_NOT_OK(MeasureKeys(options, &prepared));
+  GiveBackMemory();
   PlanOptions plan;
   plan.target_file_rows = options.target_file_rows;
   plan.row_bytes = prepared.row_bytes;

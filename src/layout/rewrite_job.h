@@ -109,14 +109,16 @@ struct PreparedRewrite {
   RewritePlan plan;
   int64_t row_count = 0;            // of the files that are not skipped, as the source counts them
   double row_bytes = 0;
+  int64_t key_bytes = 0;            // with unparted_columns: of the largest key's rows, about
   std::vector<bool> skipped;        // per source file
 };
 
-// Reads the sample: the order's columns of every file, and a few whole rows.
+// Reads the sample: the order's columns of every file, and a few whole rows. Errors: the source's,
+// InvalidArgument, LimitExceeded (rows that may not part do not fit the memory limit).
 Result<PreparedRewrite> PrepareRewrite(RowSource& source, const RewriteOptions& options);
 
-// Errors: the source's, the target's, LimitExceeded (no space left to spill), Cancelled. Nothing
-// but finished files is left behind.
+// Errors: the source's, the target's, LimitExceeded (no space left to spill; rows that may not part
+// do not fit the memory limit), Cancelled. Nothing but finished files is left behind.
 Result<RewriteResult> RunRewrite(RowSource& source, RewriteTarget& target,
                                  const PreparedRewrite& prepared, const RewriteOptions& options);
 

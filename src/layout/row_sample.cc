@@ -1,5 +1,7 @@
 #include "layout/row_sample.h"
 
+#include <arrow/scalar.h>
+
 #include <algorithm>
 #include <numeric>
 #include <tuple>
@@ -80,6 +82,22 @@ Border RowSample::BorderBefore(int64_t i) const {
   border.by_source = first == static_cast<int>(ties_.size());
   border.columns = border.by_source ? first : first + 1;
   return border;
+}
+
+Result<RowSample::Run> RowSample::LongestRun() const {
+  const auto key_level = static_cast<int>(order_->tie_columns().size());
+  int64_t longest = 0, longest_begin = 0, begin = 0;
+  for (int64_t i = 1; i <= count(); ++i) {
+    if (i < count() && section(i) == section(i - 1) && Level(i) < key_level) continue;
+    if (i - begin > longest) {
+      longest = i - begin;
+      longest_begin = begin;
+    }
+    begin = i;
+  }
+  ARROW_ASSIGN_OR_RAISE(const auto value,
+                        ties_[0]->GetScalar(sorted_[static_cast<size_t>(longest_begin)]));
+  return Run{longest, value->ToString()};
 }
 
 bool RowSample::IsBefore(const RowPlace& row, const Border& border) const {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -56,6 +57,13 @@ class RowSample {
   Border BorderBefore(int64_t i) const;
 
   bool IsBefore(const RowPlace& row, const Border& border) const;
+
+  // The most rows that are equal in the first tie column (and of one section), and their value.
+  struct Run {
+    int64_t rows = 0;
+    std::string value;
+  };
+  Result<Run> LongestRun() const;
 
  private:
   std::shared_ptr<const RowOrder> order_;

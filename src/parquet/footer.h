@@ -94,6 +94,9 @@ Result<std::vector<ChunkPages>> FindChunkPages(store::Store& store, const Footer
 struct ScanOptions {
   int64_t batch_rows = 64 << 10;
   arrow::MemoryPool* pool = nullptr;   // null: the default pool
+  // Of column chunks as they are in the file. Row groups below it are read ahead together, larger
+  // ones in pieces, after a walk over their page headers.
+  int64_t held_bytes_max = 64 << 20;
   const StopToken* stop = nullptr;
 };
 using BatchCallback =

@@ -17,12 +17,12 @@
 namespace grebe::pq {
 namespace {
 
-// Row groups are read ahead together while their chunks stay below this.
+// Row groups are read ahead together while their chunks stay below this, and below
+// ScanOptions::held_bytes_max.
 constexpr int64_t kReadAheadBytes = 32 << 20;
-// A row group whose chunks are larger than this is not held in memory but streamed through a
-// buffer, after a walk over its page headers.
-constexpr int64_t kHeldBytesMax = 64 << 20;
-constexpr int64_t kStreamBufferBytes = 8 << 20;
+// Of one column of a row group that is read in pieces.
+constexpr int64_t kStreamBufferBytesMin = 64 << 10;
+constexpr int64_t kStreamBufferBytesMax = 8 << 20;
 
 // The file as libparquet wants to see it. Chunks that were read ahead are served from memory,
 // without a copy; anything else is read from the store.
@@ -106,7 +106,7 @@ class ColumnScan {
   Status ScanRowGroup(int row_group);
   Status Deliver(arrow::RecordBatchReader& batches, int64_t rows_expected);
   int64_t GroupBytes(int row_group) const;
-  bool IsStreamed(int row_group) const { return GroupBytes(row_group) > kHeldBytesMax; }
+  bool IsStreamed(int row_group) const { return GroupBytes(row_group) > options_.held_bytes_max; }
 
   store::Store& store_;
   const Footer::Impl& footer_;
@@ -135,7 +135,9 @@ Status ColumnScan::MakeReader() {
   }
   if (streamed) {
     properties.enable_buffered_stream();
-    properties.set_buffer_size(kStreamBufferBytes);
+    const auto columns = std::max<int64_t>(1, static_cast<int64_t>(leaves_.size()));
+    properties.set_buffer_size(std::clamp(options_.held_bytes_max / columns,
+                                          kStreamBufferBytesMin, kStreamBufferBytesMax));
   }
   auto arrow_properties = ArrowProperties();
   arrow_properties.set_pre_buffer(false);
@@ -241,7 +243,8 @@ Status ColumnScan::Run() {
     } else if (group >= ahead_end) {
       int64_t bytes = GroupBytes(group);
       ahead_end = group + 1;
-      while (ahead_end < groups && bytes + GroupBytes(ahead_end) <= kReadAheadBytes) {
+      const int64_t bytes_max = std::min(kReadAheadBytes, options_.held_bytes_max);
+      while (ahead_end < groups && bytes + GroupBytes(ahead_end) <= bytes_max) {
         bytes += GroupBytes(ahead_end++);
       }
       status = ReadAhead(group, ahead_end);

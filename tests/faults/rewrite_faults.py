@@ -67,7 +67,7 @@ class Trial:
     def args(self, *more):
         return [GREBE, "layout", "rewrite", str(self.table), "--by", self.by, "--to",
                 str(self.out), "--target-file-rows", "7000", "--row-group-rows", "2000",
-                "--memory", "64MB", "--spill-folder", str(self.spill), "--index", "rows", "--key",
+                "--memory", "128MB", "--spill-folder", str(self.spill), "--index", "rows", "--key",
                 "row", *more]
 
     def run(self, *more, failpoint=None, prefix=()):

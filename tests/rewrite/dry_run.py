@@ -54,7 +54,8 @@ def run(folder, to, *args):
 def draw_args(rng, large):
     by = rng.choice(["sort(k,ts)", "sort(ts)", "zorder(k,ts)", "hilbert(k,ts)", "bucket(8,k)"])
     args = ["--by", by, "--preset", rng.choice(["analytics", "serving"]), "--partitions",
-            rng.choice(["keep", "none"]), "--memory", "128MB", "--target-file-rows",
+            rng.choice(["keep", "none"]), "--memory", rng.choice(["128MB", "160MB"]),
+            "--target-file-rows",
             rng.choice([50000, 10**6] if large else [20, 500, 10**6])]
     if by == "sort(k,ts)" and rng.random() < 0.3:
         args += ["--cogroup", "k"]

@@ -260,7 +260,7 @@ def draw_spec(case, rng, log):
             "--target-file-rows",
             rng.choice([1 if case.rows.num_rows < 300 else 40, 1000, 10**6]),
             "--row-group-rows", rng.choice([1, 16, 300, 10**5]),
-            "--threads", rng.choice([1, 2, 3]), "--memory", rng.choice(["64MB", "1GB"])]
+            "--threads", rng.choice([1, 2, 3]), "--memory", rng.choice(["128MB", "1GB"])]
     if layout.startswith("tree"):
         write_log(case, rng, log)
         if rng.random() < 0.5:
