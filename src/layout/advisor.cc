@@ -15,6 +15,7 @@
 
 #include "base/hash.h"
 #include "base/rng.h"
+#include "layout/layout_spec.h"
 #include "layout/leaf_column.h"
 #include "layout/sample_order.h"
 #include "layout/table_tree.h"
@@ -51,14 +52,6 @@ std::vector<double> AsNumbers(const std::vector<uint32_t>& ranks) {
 bool IsEquality(const scan::BoundAtom& atom) {
   return !atom.negated &&
          (atom.op == scan::BoundAtom::Op::kEqual || atom.op == scan::BoundAtom::Op::kIn);
-}
-
-// A name as a layout's text takes it.
-std::string Quoted(const std::string& name) {
-  if (name.find_first_of(", ()\"\t'") == std::string::npos && !name.empty()) return name;
-  std::string out = "\"";
-  for (char c : name) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
 }
 
 struct AskedQuery {
@@ -276,11 +269,18 @@ class Advisor {
 
   void AddCandidate(std::string by, std::string mode, int columns,
                     std::vector<double> query_bytes) {
-    Candidate candidate{std::move(by), std::move(mode), columns, 0, std::move(query_bytes)};
+    const double mean = MeanBytes(query_bytes);
+    advice_.candidates.push_back(
+        {std::move(by), std::move(mode), columns, mean, std::move(query_bytes)});
+  }
+
+  // Of a query, by weight.
+  double MeanBytes(const std::vector<double>& query_bytes) const {
+    double mean = 0;
     for (size_t q = 0; q < queries_.size(); ++q) {
-      candidate.bytes_read += queries_[q].weight / weight_ * candidate.query_bytes[q];
+      mean += queries_[q].weight / weight_ * query_bytes[q];
     }
-    advice_.candidates.push_back(std::move(candidate));
+    return mean;
   }
 
   Status Try(std::string by, std::string mode, int columns, const CutOrder& order, int bucket) {
@@ -326,21 +326,24 @@ class Advisor {
     return Status::OK();
   }
 
-  std::string NamesOf(const std::vector<size_t>& columns) const {
-    std::string names;
-    for (size_t column : columns) {
-      names += (names.empty() ? "" : ",") + Quoted(view_.columns[column].path);
-    }
-    return names;
+  // A layout through columns of the view, as text.
+  std::string TextOf(LayoutKind kind, const std::vector<size_t>& columns,
+                     std::vector<int> bits_max = {}) const {
+    LayoutSpec spec;
+    spec.kind = kind;
+    for (size_t column : columns) spec.columns.push_back(view_.columns[column].path);
+    spec.bits_max = std::move(bits_max);
+    spec.bucket_count = static_cast<int>(advice_.files);
+    return spec.ToString();
   }
 
   Status TrySorts() {
     for (size_t first : chosen_) {
-      ARROW_RETURN_NOT_OK(Try("sort(" + NamesOf({first}) + ")", "rank", 1,
+      ARROW_RETURN_NOT_OK(Try(TextOf(LayoutKind::kSort, {first}), "rank", 1,
                               SortOrder({&ranked_[first]}, advice_.files), -1));
       for (size_t second : chosen_) {
         if (second == first) continue;
-        ARROW_RETURN_NOT_OK(Try("sort(" + NamesOf({first, second}) + ")", "rank", 2,
+        ARROW_RETURN_NOT_OK(Try(TextOf(LayoutKind::kSort, {first, second}), "rank", 2,
                                 SortOrder({&ranked_[first], &ranked_[second]}, advice_.files),
                                 -1));
       }
@@ -353,12 +356,41 @@ class Advisor {
     for (size_t column : columns) refs.push_back(&ranked_[column]);
     for (const bool raw : {false, true}) {
       for (const auto kind : {curve::CurveKind::kZOrder, curve::CurveKind::kHilbert}) {
-        const std::string name = kind == curve::CurveKind::kZOrder ? "zorder(" : "hilbert(";
-        ARROW_RETURN_NOT_OK(Try(name + NamesOf(columns) + ")", raw ? "raw" : "rank",
+        const auto layout = kind == curve::CurveKind::kZOrder ? LayoutKind::kZOrder
+                                                              : LayoutKind::kHilbert;
+        ARROW_RETURN_NOT_OK(Try(TextOf(layout, columns), raw ? "raw" : "rank",
                                 static_cast<int>(columns.size()),
                                 CurveOrder(kind, raw, refs, advice_.files), -1));
       }
     }
+    return Status::OK();
+  }
+
+  // A Z-order in which columns after the first have few bits: one after another, first the one that
+  // is asked for least. A candidate only where that saves more than a little.
+  Status TryFewBits(const std::vector<size_t>& columns) {
+    constexpr double kWorth = 0.97;
+    ColumnRefs refs;
+    for (size_t column : columns) refs.push_back(&ranked_[column]);
+    const auto judge = [&](const std::vector<int>& bits) {
+      return QueryBytes(CurveOrder(curve::CurveKind::kZOrder, false, refs, advice_.files, bits),
+                        -1);
+    };
+    std::vector<int> bits(columns.size());
+    ARROW_ASSIGN_OR_RAISE(std::vector<double> best, judge(bits));
+    for (size_t c = columns.size() - 1; c > 0; --c) {
+      for (const int few : {3, 2, 1}) {
+        std::vector<int> tried = bits;
+        tried[c] = few;
+        ARROW_ASSIGN_OR_RAISE(std::vector<double> bytes, judge(tried));
+        if (MeanBytes(bytes) > kWorth * MeanBytes(best)) continue;
+        best = std::move(bytes);
+        bits = std::move(tried);
+      }
+    }
+    if (std::all_of(bits.begin(), bits.end(), [](int b) { return b == 0; })) return Status::OK();
+    AddCandidate(TextOf(LayoutKind::kZOrder, columns, bits), "rank",
+                 static_cast<int>(columns.size()), std::move(best));
     return Status::OK();
   }
 
@@ -372,12 +404,12 @@ class Advisor {
       }
       if (columns.size() < 2) continue;
       ARROW_RETURN_NOT_OK(TryCurves(columns));
+      ARROW_RETURN_NOT_OK(TryFewBits(columns));
     }
     for (const ColumnUse& use : advice_.columns) {
       if (use.equality_weight <= 0 || view_.columns[use.column].partition >= 0) continue;
-      ARROW_RETURN_NOT_OK(Try("bucket(" + std::to_string(advice_.files) + "," +
-                                  NamesOf({use.column}) + ")",
-                              "rank", 1, BucketOrder(ranked_[use.column], advice_.files),
+      ARROW_RETURN_NOT_OK(Try(TextOf(LayoutKind::kBucket, {use.column}), "rank", 1,
+                              BucketOrder(ranked_[use.column], advice_.files),
                               static_cast<int>(use.column)));
     }
     return Status::OK();

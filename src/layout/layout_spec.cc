@@ -23,6 +23,30 @@ int NumberOf(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? number : -1;
 }
 
+// Takes a name in double quotes, in which quotes are doubled, from the text's beginning.
+bool ReadQuoted(std::string_view* text, std::string* name) {
+  size_t at = 1;
+  while (true) {
+    const size_t end = text->find('"', at);
+    if (end == std::string_view::npos) return false;
+    name->append(text->substr(at, end - at));
+    at = end + 1;
+    if (at == text->size() || (*text)[at] != '"') break;
+    *name += '"';
+    ++at;
+  }
+  text->remove_prefix(at);
+  return true;
+}
+
+// As ReadQuoted takes it, where the name needs it.
+std::string Quoted(const std::string& name) {
+  if (name.find_first_of(", ():\"") == std::string::npos) return name;
+  std::string out = "\"";
+  for (const char c : name) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + "\"";
+}
+
 // "a, b.c, "x,y", d:2" -> names and the numbers after them, 0 where there is none. False for an
 // unclosed quote, an empty name, or a number that is none.
 bool SplitNames(std::string_view text, std::vector<std::string>* names,
@@ -31,10 +55,8 @@ bool SplitNames(std::string_view text, std::vector<std::string>* names,
     text = Trim(text);
     std::string name;
     if (!text.empty() && text.front() == '"') {
-      const size_t end = text.find('"', 1);
-      if (end == std::string_view::npos) return false;
-      name = text.substr(1, end - 1);
-      text = Trim(text.substr(end + 1));
+      if (!ReadQuoted(&text, &name)) return false;
+      text = Trim(text);
     } else {
       const size_t end = std::min(text.find_first_of(",:"), text.size());
       name = Trim(text.substr(0, end));
@@ -81,8 +103,7 @@ std::string LayoutSpec::ToString() const {
   if (kind == LayoutKind::kBucket) out += std::to_string(bucket_count) + ',';
   for (size_t i = 0; i < columns.size(); ++i) {
     if (i > 0) out += ',';
-    const bool quoted = columns[i].find_first_of(", ():\"") != std::string::npos;
-    out += quoted ? '"' + columns[i] + '"' : columns[i];
+    out += Quoted(columns[i]);
     if (!bits_max.empty() && bits_max[i] > 0) out += ":" + std::to_string(bits_max[i]);
   }
   return out + ')';

@@ -87,7 +87,8 @@ TEST(ValueOrder, TwoZerosAreOneValueAndNestedTypesHaveNoOrder) {
 
 TEST(Layout, TextIsReadBackAsItWasWritten) {
   for (const char* text : {"sort(a,b.c)", "zorder(\"odd, name\",b)", "hilbert(a,b,c)",
-                           "bucket(16,k)", "zorder(a:3,\"x:y\",b:16)"}) {
+                           "bucket(16,k)", "zorder(a:3,\"x:y\",b:16)",
+                           "sort(\"say \"\"a,b\"\"\",c)"}) {
     const auto spec = ParseLayout(text);
     ASSERT_TRUE(spec.ok()) << spec.status();
     EXPECT_EQ(spec->ToString(), text);

@@ -144,12 +144,17 @@ CutOrder SortOrder(const ColumnRefs& columns, int64_t pieces) {
   return out;
 }
 
-CutOrder CurveOrder(curve::CurveKind kind, bool raw, const ColumnRefs& columns, int64_t pieces) {
+CutOrder CurveOrder(curve::CurveKind kind, bool raw, const ColumnRefs& columns, int64_t pieces,
+                    const std::vector<int>& bits_max) {
   std::vector<std::vector<uint64_t>> ids;
   std::vector<int> bits;
-  for (const RankedColumn* column : columns) {
+  for (size_t c = 0; c < columns.size(); ++c) {
+    const bool few = !bits_max.empty() && bits_max[c] > 0;
     bits.push_back(0);
-    ids.push_back(IdsOf(*column, raw, kind == curve::CurveKind::kHilbert, &bits.back()));
+    ids.push_back(IdsOf(*columns[c], raw, few || kind == curve::CurveKind::kHilbert, &bits[c]));
+    if (!few || bits_max[c] >= bits[c]) continue;
+    for (uint64_t& id : ids[c]) id >>= bits[c] - bits_max[c];
+    bits[c] = bits_max[c];
   }
   const curve::Curve curve(kind, bits);
   std::vector<const uint64_t*> arrays;

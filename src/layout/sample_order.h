@@ -34,8 +34,10 @@ struct CutOrder {
 using ColumnRefs = std::vector<const RankedColumn*>;
 // By the first column, then the second, ..; cut into equal pieces.
 CutOrder SortOrder(const ColumnRefs& columns, int64_t pieces);
-// Along a curve; cut at its highest borders between 0.7 and 1.4 of an equal piece.
-CutOrder CurveOrder(curve::CurveKind kind, bool raw, const ColumnRefs& columns, int64_t pieces);
+// Along a curve; cut at its highest borders between 0.7 and 1.4 of an equal piece. bits_max: as of
+// LayoutSpec, in rank mode.
+CutOrder CurveOrder(curve::CurveKind kind, bool raw, const ColumnRefs& columns, int64_t pieces,
+                    const std::vector<int>& bits_max = {});
 // By the tree's leaves.
 Result<CutOrder> TreeOrder(const TableTree& tree, const arrow::RecordBatch& rows);
 // By a hash of the column's value into `pieces` buckets.

@@ -111,6 +111,22 @@ def check_tree(rng, rows, folder):
     assert abs(seen - real) < 0.2 * real, (seen, real)
 
 
+def check_few_bits(rng, rows, folder):
+    """A column that is asked for less gets fewer bits of a curve, and reads what was foreseen."""
+    plain, log = folder / "plain", folder / "log"
+    write(rows, plain)
+    log.write_text(draw_log(rng, 30))
+    seen = grebe_candidates(folder, plain, log.read_text())
+    few = [by for by in seen if by.startswith("zorder(a,b:")]
+    assert len(few) == 1 and seen[few[0]] < 0.97 * seen["zorder(a,b)"], seen
+    subprocess.run([GREBE, "layout", "rewrite", plain, "--by", few[0], "--to", folder / "few",
+                    "--target-file-rows", str(len(rows) // FILES)], check=True,
+                   stdout=subprocess.DEVNULL)
+    real = bytes_per_query(folder / "few", log) / size_of(folder / "few")
+    foreseen = seen[few[0]] / size_of(plain)
+    assert abs(foreseen - real) < 0.2 * real, (few, foreseen, real)
+
+
 def size_of(folder):
     return sum(path.stat().st_size for path in folder.glob("*.parquet"))
 
@@ -161,6 +177,8 @@ def main():
         check_promises(rng, rows, pathlib.Path(folder))
     with tempfile.TemporaryDirectory() as folder:
         check_tree(rng, rows, pathlib.Path(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        check_few_bits(rng, rows, pathlib.Path(folder))
     with tempfile.TemporaryDirectory() as folder:
         check_warnings(rows, pathlib.Path(folder))
     print("promises kept, warnings given")
