@@ -84,6 +84,8 @@ def data_sets(args):
         "URLs of one site, Zipf users": lambda: urls(rows, rng(4)),
         "uniform, 2 columns, four fifths of the log on the first":
             lambda: table_of(uniform(rows, 2, rng(5)), rng(9)),
+        "uniform, 2 columns, four fifths of the log on the first, a fifth on the second":
+            lambda: table_of(uniform(rows, 2, rng(6)), rng(9)),
     }
     if args.tpch and not os.path.isdir(args.duckdb_s3):
         print(f"NOTICE: TPC-H is left out: no folder {args.duckdb_s3}", file=sys.stderr)
@@ -98,17 +100,15 @@ def data_sets(args):
 # The predicates: for each column a half-open range [low, high), or None.
 
 class Workload:
-    def __init__(self, table, columns, each, uneven, rng):
+    # shares: how many predicates on the first column, the second, all, in multiples of `each`.
+    def __init__(self, table, columns, each, shares, rng):
         self.columns = columns
         self.values = [numbers(table[name]).to_numpy(zero_copy_only=False) for name in columns]
         self.sorted = [np.sort(values) for values in self.values]
         self.queries = []     # (columns that it asks for, a range or None for each column)
         for share in SHARES:
-            for kind in (0, 1, len(columns)):   # the first, the second, all
-                count = each
-                if uneven:
-                    count = each * 12 // 5 if kind == 0 else each * 3 // 10
-                for _ in range(count):
+            for kind, times in zip((0, 1, len(columns)), shares):   # the first, the second, all
+                for _ in range(round(each * times)):
                     self.queries.append((kind, [
                         self.draw(i, share, rng) if kind in (i, len(columns)) else None
                         for i in range(len(columns))]))
@@ -322,7 +322,9 @@ def measure(args, workload, layouts, folder, name):
 def run_set(args, name, make, folder):
     table, columns = make()
     rng = np.random.default_rng([args.seed, 77])
-    workload = Workload(table, columns, args.queries, "four fifths" in name, rng)
+    shares = ((1, 1, 1) if "four fifths" not in name
+              else (2.4, 0.6, 0) if "a fifth" in name else (2.4, 0.3, 0.3))
+    workload = Workload(table, columns, args.queries, shares, rng)
     layouts = Layouts(args, table, columns, workload, folder)
     results = {}
     for title, write in layouts.all():

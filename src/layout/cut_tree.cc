@@ -11,16 +11,18 @@
 namespace grebe::layout {
 namespace {
 
-// Logged queries that come by a node count as much as the expected ones when they weigh this much,
-// of a log whose queries weigh 1 each.
-constexpr double kPriorQueries = 16;
+// Where logged queries lie counts as far as it differs from what queries anywhere would do by more
+// than so many standard errors: of many possible cuts one always looks good by accident.
+constexpr double kStandardErrors = 2;
 // Leaves are made this share of the target, about: small files are skipped more finely, and a leaf
 // is still within 0.7 to 1.4 of it. No side of a cut may miss whole leaves by more than the slack.
-constexpr double kLeafShare = 0.72;
+constexpr double kLeafShare = 0.71;
 constexpr double kLeafShareMax = 0.8;
 // Cuts tried per column: even ones, and the queries' own ends.
 constexpr int kEvenCutsMax = 16;
 constexpr size_t kQueryCutsMax = 128;
+// Boxes of so many leaves are tried out in every way they could be cut up.
+constexpr int kTriedLeavesMax = 6;
 // Queries whose widths differ by less than this factor are expected to read alike.
 constexpr double kWidthStep = 1.25;
 
@@ -62,10 +64,8 @@ class TreeBuilder {
       sorted_.push_back(column);
       std::sort(sorted_.back().begin(), sorted_.back().end());
     }
-    double weight = 0;
     std::map<std::vector<int>, WidthClass> classes;
     for (const RankQuery& query : queries) {
-      weight += query.weight;
       for (const RankBox& box : query.boxes) {
         std::vector<double> widths;
         std::vector<int> steps;
@@ -82,8 +82,6 @@ class TreeBuilder {
       }
     }
     for (auto& [steps, some] : classes) classes_.push_back(std::move(some));
-    prior_weight_ = queries.empty() ? 0 : kPriorQueries * weight /
-                                              static_cast<double>(queries.size());
   }
 
   std::vector<CutNode> Run() {
@@ -175,25 +173,46 @@ class TreeBuilder {
       std::sort(ranks.begin(), ranks.end());
       if (ranks.front() == ranks.back()) continue;
       const auto [begins, ends] = EndsOf(node, c);
+      std::map<int, double> in_the_end;   // by the leaves that lie below the cut
       for (const uint32_t bound : Candidates(node, c, ranks, pieces)) {
         const auto below = std::lower_bound(ranks.begin(), ranks.end(), bound) - ranks.begin();
         const double share = static_cast<double>(below) / static_cast<double>(ranks.size());
-        const double length = Share(c, node.box[c].begin, bound);
-        const Expected expected = Expect(lengths, c, length, share, pieces);
-        const double logged_weight = begins.total();
-        const double logged = share * begins.Of(bound) +
-                              (1 - share) * (logged_weight - ends.Of(bound + 1));
-        const double trust = logged_weight / (logged_weight + prior_weight_);
-        // How much better the log's own queries fare than expected ones do.
-        const double luck =
-            logged_weight > 0 && expected.now > 0 ? logged / logged_weight / expected.now : 1;
-        double cost = expected.in_the_end * (trust * luck + 1 - trust);
+        Lengths below_box = lengths, above_box = lengths;
+        below_box[c] = Share(c, node.box[c].begin, bound);
+        above_box[c] = std::max(0.0, lengths[c] - below_box[c]);
+        const double expected =
+            (share * Reads(below_box) + (1 - share) * Reads(above_box)) / Reads(lengths);
+        const double leaves_below = std::clamp(std::round(share * pieces), 1.0, pieces - 1);
+        const auto [end, fresh] = in_the_end.try_emplace(static_cast<int>(leaves_below));
+        if (fresh) {
+          end->second = (share * ReadsCutUp(below_box, leaves_below) +
+                         (1 - share) * ReadsCutUp(above_box, pieces - leaves_below));
+        }
+        double cost = end->second * Luck(begins, ends, bound, share, expected);
         // Of cuts that save alike the most even one.
         cost *= 1 + 1e-6 * std::abs(share - 0.5);
         if (best.column < 0 || cost < best.cost) best = {static_cast<int>(c), bound, cost};
       }
     }
     return best;
+  }
+
+  // What the node's own queries read after a cut over what is expected, where that is no accident.
+  static double Luck(const WeightBelow& begins, const WeightBelow& ends, uint32_t bound,
+                     double share, double expected) {
+    const double all = begins.total();
+    if (all <= 0) return 1;
+    const double reach_below = begins.Of(bound) / all, reach_above = 1 - ends.Of(bound + 1) / all;
+    const double mean = share * reach_below + (1 - share) * reach_above;
+    const double both = reach_below + reach_above - 1;
+    const double squares = (1 - reach_above) * share * share +
+                           (1 - reach_below) * (1 - share) * (1 - share) + both;
+    // One query more that is like no other: a few that agree prove little.
+    const double variance = std::max(0.0, squares - mean * mean) + 1 / all;
+    const double accident = kStandardErrors * std::sqrt(variance / all);
+    const double luck = mean < expected ? std::min(expected, mean + accident)
+                                        : std::max(expected, mean - accident);
+    return luck / expected;
   }
 
   // Where the node's queries begin and end in a column.
@@ -266,25 +285,6 @@ class TreeBuilder {
     return share >= kCutLow && share <= kLeafShareMax;
   }
 
-  // What expected queries that meet the node read of it: after the cut alone, and once both sides
-  // are cut into leaves.
-  struct Expected {
-    double now = 1, in_the_end = 1;
-  };
-  Expected Expect(const Lengths& lengths, size_t c, double below_length, double share,
-                  double pieces) const {
-    Lengths below = lengths, above = lengths;
-    below[c] = below_length;
-    above[c] = std::max(0.0, lengths[c] - below_length);
-    const double all = Reads(lengths);
-    if (all <= 0) return {};
-    Expected out;
-    out.now = (share * Reads(below) + (1 - share) * Reads(above)) / all;
-    out.in_the_end = (share * ReadsCutUp(std::move(below), pieces * share) +
-                      (1 - share) * ReadsCutUp(std::move(above), pieces * (1 - share))) / all;
-    return out;
-  }
-
   // The weight of queries, lying anywhere, that meet a box of these lengths.
   double Reads(const Lengths& lengths) const {
     double sum = 0;
@@ -296,27 +296,40 @@ class TreeBuilder {
     return sum;
   }
 
-  // The same for a box of the many that it is cut into, always along the column that saves most.
+  // The same for a box of the many that it is cut into: in halves along the column that saves
+  // most, and what is small in whichever way is best.
   double ReadsCutUp(Lengths lengths, double pieces) const {
-    double reads = Reads(lengths);
-    while (pieces > 1.01) {
-      const double factor = std::min(pieces, 2.0);
-      pieces /= factor;
-      double least = reads;
-      Lengths best = lengths;
+    while (pieces > kTriedLeavesMax) {
+      pieces /= 2;
+      size_t best = 0;
+      double least = 0;
       for (size_t c = 0; c < lengths.size(); ++c) {
-        Lengths cut = lengths;
-        cut[c] /= factor;
-        if (const double now = Reads(cut); now < least) {
-          least = now;
-          best = std::move(cut);
+        Lengths half = lengths;
+        half[c] /= 2;
+        const double reads = Reads(half);
+        if (c == 0 || reads < least) {
+          least = reads;
+          best = c;
         }
       }
-      if (least == reads) break;
-      reads = least;
-      lengths = std::move(best);
+      lengths[best] /= 2;
     }
-    return reads;
+    return ReadsCutBest(lengths, static_cast<int>(std::lround(pieces)));
+  }
+  double ReadsCutBest(const Lengths& lengths, int pieces) const {
+    double least = Reads(lengths);
+    if (pieces <= 1) return least;
+    for (size_t c = 0; c < lengths.size(); ++c) {
+      for (int below = 1; 2 * below <= pieces; ++below) {
+        const double share = static_cast<double>(below) / pieces;
+        Lengths some = lengths, rest = lengths;
+        some[c] *= share;
+        rest[c] *= 1 - share;
+        least = std::min(least, share * ReadsCutBest(some, below) +
+                                    (1 - share) * ReadsCutBest(rest, pieces - below));
+      }
+    }
+    return least;
   }
 
   const std::span<const std::vector<uint32_t>> columns_;
@@ -325,7 +338,6 @@ class TreeBuilder {
   size_t total_ = 0;
   std::vector<std::vector<uint32_t>> sorted_;
   std::vector<WidthClass> classes_;
-  double prior_weight_ = 0;
   std::vector<CutNode> nodes_;
   int leaves_ = 0;
 };

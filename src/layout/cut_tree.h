@@ -1,10 +1,9 @@
 // A partition tree: cuts chosen one after another from a query log, so that the log's queries, and
 // others like them, read few rows. Leaves are files.
 //
-// Everything is in ranks (log_ranks.h). What a cut is worth is judged twice: by the logged queries
-// as they are, and by what queries of the same widths would read if they lay anywhere; the deeper
-// in the tree, the fewer logged queries come by, and the more the second counts. So cuts follow
-// what the log asks for without following its every accident.
+// Everything is in ranks (log_ranks.h). A cut is judged by what queries of the log's widths would
+// read in the end, lying anywhere, times how much less the log's own queries read of its two sides,
+// where that is no accident. So cuts follow what the log asks for, but not its every line.
 // Source: Z. Yang et al., "Qd-tree: Learning Data Layouts for Big Data Analytics", SIGMOD 2020.
 // Threads: pure functions.
 #pragma once
