@@ -29,11 +29,12 @@ struct MemoryShare {
   int64_t key_bytes_max = 0;     // of one key's rows, where they may not part
 
   // The program itself with its libraries, and what allocators keep, take a part that no limit
-  // makes smaller. A thread at work has a partition, half as much again for the order of its rows,
-  // what it gathers of them, and that once more encoded. Partitions and what is scattered stay
-  // small however large the limit: they are faster in the processor's caches. What is left holds
-  // rows that need not spill. key_bytes: of the largest key whose rows may not part (0: any may):
-  // there are so few writers that each can hold one; where even one cannot, key_bytes_max is less.
+  // makes smaller. A thread that writes has a partition, as much again at most for the order of
+  // its rows, what it gathers of them, and that once more encoded. Partitions and what is scattered
+  // stay small however large the limit: they are faster in the processor's caches. What is left
+  // holds rows that need not spill. key_bytes: of the largest key whose rows may not part (0: any
+  // may): there are so few writers that each can hold one; where even one cannot, key_bytes_max is
+  // less.
   static MemoryShare Of(int64_t memory_bytes_max, int threads, int64_t key_bytes = 0) {
     constexpr double kMiB = 1 << 20;
     constexpr double kFixed = 96 * kMiB;
@@ -46,15 +47,16 @@ struct MemoryShare {
     const double scatter = std::min(each * 0.1, 24 * kMiB);
     const double partition = std::min(each * 0.25, 48 * kMiB);
     const double row_group = std::min(each * 0.08, 24 * kMiB);
-    const double at_work = 2.5 * partition + scatter + 2 * row_group;
+    const double at_work = 2 * partition + 2 * row_group;
     const double key = kKeyCopies * static_cast<double>(key_bytes);
     share.writers = static_cast<int>(
         std::clamp(rows / (at_work + key), 1.0, static_cast<double>(share.threads)));
     const double writing = share.writers * (at_work + key);
-    const double working = std::max(share.threads * at_work, writing);
+    const double working =
+        std::max({share.threads * at_work, share.threads * 2 * scatter, writing});
     // So few rows are not worth holding.
-    constexpr double kHeldMin = 4 * kMiB;
-    share.held_bytes = static_cast<int64_t>(std::max(0.0, (rows - working - kHeldMin) * 0.8));
+    constexpr double kHeldMin = 12 * kMiB;
+    share.held_bytes = static_cast<int64_t>(std::max(0.0, (rows - working - kHeldMin) * 0.9));
     share.reading_bytes = static_cast<int64_t>(std::min(each * 0.3, 64 * kMiB));
     share.scatter_bytes = static_cast<int64_t>(scatter);
     share.partition_bytes = static_cast<int64_t>(partition);

@@ -224,20 +224,58 @@ Result<PartitionWriter::Sorted> PartitionWriter::Sort(std::vector<Piece> pieces)
   return sorted;
 }
 
+// Most runs are short: they are not worth std::stable_sort's buffer.
+template <class Less>
+void PartitionWriter::SortRun(std::span<RowRef> rows, const Less& less) {
+  constexpr size_t kShort = 24;
+  if (rows.size() > kShort) {
+    std::stable_sort(rows.begin(), rows.end(), less);
+    return;
+  }
+  for (size_t i = 1; i < rows.size(); ++i) {
+    const RowRef row = rows[i];
+    size_t at = i;
+    for (; at > 0 && less(row, rows[at - 1]); --at) rows[at] = rows[at - 1];
+    rows[at] = row;
+  }
+}
+
 Status PartitionWriter::SortEqualWords(Sorted* sorted) const {
-  const auto less = [&](RowRef a, RowRef b) {
-    return CompareRows(sorted->ties[a.batch], a.row, sorted->ties[b.batch], b.row) < 0;
+  // Words of the second tie column: they decide most of what the first one's leave open.
+  std::vector<std::vector<uint64_t>> second(sorted->ties.size());
+  bool second_decides = false;
+  if (order_.tie_columns().size() > 1) {
+    for (size_t i = 0; i < second.size(); ++i) {
+      const arrow::Array& column = *sorted->ties[i][1];
+      second[i].resize(static_cast<size_t>(column.length()));
+      ARROW_RETURN_NOT_OK(ValueWords(column, second[i].data()));
+      second_decides = WordsAreExact(*column.type());
+    }
+  }
+  const auto by_values = [&](RowRef a, RowRef b, size_t first) {
+    return CompareRows(sorted->ties[a.batch], a.row, sorted->ties[b.batch], b.row, first) < 0;
+  };
+  const auto by_words = [&](RowRef a, RowRef b) {
+    const uint64_t left = second[a.batch][a.row], right = second[b.batch][b.row];
+    if (left != right) return left < right;
+    return by_values(a, b, second_decides && left != 0 ? 2 : 1);
   };
   const size_t count = sorted->rows.size();
   for (size_t begin = 0, end = 0; begin < count; begin = end) {
+    const uint64_t word = sorted->words[begin];
     end = begin + 1;
-    while (end < count && sorted->words[end] == sorted->words[begin] &&
+    while (end < count && sorted->words[end] == word &&
            (sorted->sections.empty() || sorted->sections[end] == sorted->sections[begin])) {
       ++end;
     }
-    if (end - begin < 2) continue;
-    std::stable_sort(sorted->rows.begin() + static_cast<int64_t>(begin),
-                     sorted->rows.begin() + static_cast<int64_t>(end), less);
+    const size_t first = order_.FirstTie(word);
+    if (end - begin < 2 || first == order_.tie_columns().size()) continue;
+    const auto run = std::span(sorted->rows).subspan(begin, end - begin);
+    if (first == 1) {
+      SortRun(run, by_words);
+    } else {
+      SortRun(run, [&](RowRef a, RowRef b) { return by_values(a, b, 0); });
+    }
   }
   return Status::OK();
 }

@@ -81,6 +81,8 @@ class PartitionWriter {
   Status CheckFits(size_t partition) const;
   Result<Sorted> Sort(std::vector<Piece> pieces) const;
   Status SortEqualWords(Sorted* sorted) const;
+  template <class Less>
+  static void SortRun(std::span<RowRef> rows, const Less& less);
   RowPlace PlaceOf(const Sorted& sorted, int64_t i) const;
   // Where the rows of a file begin, from `from` on.
   int64_t FirstRowOf(const Sorted& sorted, const Border& border, int64_t from) const;

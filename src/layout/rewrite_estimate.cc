@@ -102,7 +102,9 @@ Result<RewriteCosts> EstimateCosts(RowSource& sampled, const PreparedRewrite& pr
   const double packed_share =
       static_cast<double>(bytes.packed) / static_cast<double>(bytes.memory);
   costs.spilled_bytes = std::llround((all - held) * packed_share);
-  const double scattering = 2 * static_cast<double>(share.scatter_bytes);
+  // Row groups of the source seldom fill what may be held of them.
+  const double scattering =
+      static_cast<double>(2 * share.scatter_bytes + share.reading_bytes / 2);
   const double writing =
       static_cast<double>(share.partition_bytes + 2 * share.row_group_bytes);
   const double at_work = share.threads * std::max(scattering, writing);

@@ -102,6 +102,7 @@ Result<std::shared_ptr<const RowOrder>> RowOrder::Make(const Request& request,
     ARROW_RETURN_NOT_OK(order->MakeCurve(inner, sample, row_count));
   } else {
     order->tie_columns_ = inner.columns;
+    order->word_decides_ = WordsAreExact(*columns.front()->type());
   }
   RowKeys keys;   // finds what else is wrong before any work is done
   ARROW_RETURN_NOT_OK(order->Keys(*sample.Slice(0, 1), &keys));
@@ -215,8 +216,8 @@ Status RowOrder::Keys(const arrow::RecordBatch& batch, RowKeys* keys) const {
   return ranks_.empty() ? RawWords(columns, &keys->words) : RankWords(columns, &keys->words);
 }
 
-int CompareRows(const Columns& a, int64_t i, const Columns& b, int64_t j) {
-  for (size_t column = 0; column < a.size(); ++column) {
+int CompareRows(const Columns& a, int64_t i, const Columns& b, int64_t j, size_t first) {
+  for (size_t column = first; column < a.size(); ++column) {
     const int order = CompareValues(*a[column], i, *b[column], j);
     if (order != 0) return order;
   }

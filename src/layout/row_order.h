@@ -53,6 +53,8 @@ class RowOrder {
 
   // Columns whose values decide between rows of equal keys, in order; empty for a curve.
   const std::vector<std::string>& tie_columns() const { return tie_columns_; }
+  // The first tie column that may differ between rows of this one word: those before it are equal.
+  size_t FirstTie(uint64_t word) const { return word_decides_ && word != 0 ? 1 : 0; }
   bool is_curve() const { return curve_ != nullptr; }
   bool has_sections() const { return buckets_ > 0 || leaves_; }
   // Sections are 0 to this, less one.
@@ -70,6 +72,7 @@ class RowOrder {
   std::optional<LeafFinder> leaves_;
   std::vector<std::string> columns_;       // of the sort or curve
   std::vector<std::string> tie_columns_;
+  bool word_decides_ = false;              // equal words other than 0 (nulls): equal first values
   std::unique_ptr<curve::Curve> curve_;
   std::vector<ValueRanks> ranks_;          // per curve column, in rank mode
   std::vector<int> rank_shifts_;           // ids give the curve their bits above so many
@@ -79,7 +82,7 @@ class RowOrder {
   int raw_first_bit_ = 0;
 };
 
-// Row i of a against row j of b, column by column.
-int CompareRows(const Columns& a, int64_t i, const Columns& b, int64_t j);
+// Row i of a against row j of b, column by column, from column `first` on.
+int CompareRows(const Columns& a, int64_t i, const Columns& b, int64_t j, size_t first = 0);
 
 }  // namespace grebe::layout

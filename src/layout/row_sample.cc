@@ -13,9 +13,9 @@ namespace grebe::layout {
 namespace {
 
 // The first tie column in which two rows differ; their number when none does.
-int FirstDifference(const RowPlace& a, const RowPlace& b) {
+int FirstDifference(const RowPlace& a, const RowPlace& b, int first = 0) {
   const auto count = static_cast<int>(a.ties->size());
-  for (int column = 0; column < count; ++column) {
+  for (int column = first; column < count; ++column) {
     const auto at = static_cast<size_t>(column);
     if (CompareValues(*(*a.ties)[at], a.tie_row, *(*b.ties)[at], b.tie_row) != 0) return column;
   }
@@ -28,7 +28,7 @@ int BorderLevel(const RowOrder& order, const RowPlace& before, const RowPlace& a
   if (order.is_curve()) return CellLevel(before.word, after.word);
   const auto columns = static_cast<int>(order.tie_columns().size());
   if (before.word != after.word) return columns;
-  return columns - FirstDifference(before, after);
+  return columns - FirstDifference(before, after, static_cast<int>(order.FirstTie(before.word)));
 }
 
 Result<std::shared_ptr<const RowSample>> RowSample::Make(std::shared_ptr<const RowOrder> order,
