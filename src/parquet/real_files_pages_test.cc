@@ -5,7 +5,6 @@
 // says of each file. Without the folder the test is skipped.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +15,7 @@
 #include "parquet/footer.h"
 #include "parquet/page_map.h"
 #include "store/local_store.h"
+#include "testing/real_files.h"
 
 namespace grebe::pq {
 namespace {
@@ -26,11 +26,6 @@ struct Known {
   std::string read;  // "ok", or how pyarrow failed
   std::string rows;
 };
-
-fs::path RealFiles() {
-  const char* folder = std::getenv("GREBE_REAL_FILES");
-  return folder != nullptr ? fs::path(folder) : fs::path("../shared/real-files");
-}
 
 std::map<std::string, Known> ReadInventory(const fs::path& root) {
   std::map<std::string, Known> known;
@@ -46,18 +41,6 @@ std::map<std::string, Known> ReadInventory(const fs::path& root) {
     known[path] = file;
   }
   return known;
-}
-
-std::vector<std::string> ParquetFiles(const fs::path& root) {
-  std::vector<std::string> paths;
-  for (const auto& entry : fs::recursive_directory_iterator(root)) {
-    const std::string name = entry.path().filename().string();
-    if (!entry.is_regular_file()) continue;
-    if (name.ends_with(".crc")) continue;
-    if (name.find(".parq") != std::string::npos) paths.push_back(entry.path().string());
-  }
-  std::ranges::sort(paths);
-  return paths;
 }
 
 // Every page of the map is where the description has it, and every row is found in its pages.
@@ -133,15 +116,15 @@ Status ScanFile(store::Store& store, const std::string& path) {
 }
 
 TEST(RealFilesPages, ScanEveryKeyColumn) {
-  const fs::path root = RealFiles();
+  const fs::path root = testing::RealFiles();
   if (!fs::is_directory(root)) GTEST_SKIP() << "no real files: set GREBE_REAL_FILES";
   const auto known = ReadInventory(root);
   auto store = store::MakeLocalStore();
   int scanned = 0;
-  for (const std::string& path : ParquetFiles(fs::absolute(root))) {
+  for (const fs::path& path : testing::ParquetFiles(fs::absolute(root))) {
     const std::string name = fs::relative(path, root).string();
     SCOPED_TRACE(name);
-    const Status status = ScanFile(*store, path);
+    const Status status = ScanFile(*store, path.string());
     if (status.ok()) {
       ++scanned;
       continue;
@@ -158,20 +141,20 @@ TEST(RealFilesPages, ScanEveryKeyColumn) {
 }
 
 TEST(RealFilesPages, EveryFile) {
-  const fs::path root = RealFiles();
+  const fs::path root = testing::RealFiles();
   if (!fs::is_directory(root)) GTEST_SKIP() << "no real files: set GREBE_REAL_FILES";
   const auto known = ReadInventory(root);
   auto store = store::MakeLocalStore();
   int agreed = 0;
   std::map<std::string, int> refused;
   const bool verbose = std::getenv("GREBE_VERBOSE") != nullptr;
-  for (const std::string& path : ParquetFiles(fs::absolute(root))) {
+  for (const fs::path& path : testing::ParquetFiles(fs::absolute(root))) {
     const std::string name = fs::relative(path, root).string();
     const auto at = known.find(name);
     const Known expected = at == known.end() ? Known{"unknown", ""} : at->second;
     SCOPED_TRACE(name);
     int64_t rows = -1;
-    const Status status = ReadFile(*store, path, &rows);
+    const Status status = ReadFile(*store, path.string(), &rows);
     if (!status.ok()) {
       EXPECT_NE(status.detail(), nullptr) << "an error without a kind: " << status;
       EXPECT_NE(expected.read, "ok") << status;

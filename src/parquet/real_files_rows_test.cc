@@ -6,19 +6,16 @@
 // cannot read must give a typed error or rows, and never a crash.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <numeric>
 #include <random>
-#include <sstream>
 
 #include "grebe/error.h"
 #include "parquet/row_decode_test_util.h"
 #include "parquet/schema_internal.h"
+#include "testing/real_files.h"
 
 namespace grebe::pq {
 namespace {
@@ -29,29 +26,6 @@ using testing::Subject;
 // Larger files are not compared whole, only rows picked at random.
 constexpr int64_t kWholeRowsMax = 20000;
 constexpr int64_t kMemoryBytesMax = 1 << 30;
-
-fs::path RealFiles() {
-  const char* folder = std::getenv("GREBE_REAL_FILES");
-  return folder != nullptr ? fs::path(folder) : fs::path("../shared/real-files");
-}
-
-std::vector<fs::path> ParquetFiles(const fs::path& root) {
-  std::vector<fs::path> paths;
-  for (const auto& entry : fs::recursive_directory_iterator(root)) {
-    const std::string name = entry.path().filename().string();
-    if (!entry.is_regular_file() || name.ends_with(".crc")) continue;
-    if (name.find(".parq") != std::string::npos) paths.push_back(entry.path());
-  }
-  std::ranges::sort(paths);
-  return paths;
-}
-
-std::string ReadFile(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream bytes;
-  bytes << in.rdbuf();
-  return bytes.str();
-}
 
 void CollectLeaves(const ::parquet::arrow::SchemaField& field, std::vector<int>* out) {
   if (field.is_leaf()) out->push_back(field.column_index);
@@ -144,7 +118,7 @@ class RealFilesRows : public ::testing::Test {
   }
 
   void CheckFile(const fs::path& path, Tally* tally) {
-    const std::string bytes = ReadFile(path);
+    const std::string bytes = grebe::testing::ReadWholeFile(path);
     auto subject = Subject::Open(bytes);
     ++tally->files;
     if (!subject.ok()) {
@@ -164,14 +138,12 @@ class RealFilesRows : public ::testing::Test {
 };
 
 TEST_F(RealFilesRows, EqualLibparquets) {
-  const fs::path root = RealFiles();
+  const fs::path root = grebe::testing::RealFiles();
   if (!fs::is_directory(root)) {
     GTEST_SKIP() << "no real files at " << root << ": set GREBE_REAL_FILES";
   }
-  const char* only = std::getenv("GREBE_REAL_FILES_ONLY");
   Tally tally;
-  for (const fs::path& path : ParquetFiles(root)) {
-    if (only != nullptr && path.string().find(only) == std::string::npos) continue;
+  for (const fs::path& path : grebe::testing::ParquetFiles(root)) {
     SCOPED_TRACE(path.string());
     const size_t before = static_cast<size_t>(tally.columns_nowhere + tally.columns_only_here);
     CheckFile(path, &tally);

@@ -7,16 +7,13 @@
 #include <arrow/io/memory.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <random>
-#include <sstream>
 
 #include "parquet/row_decode_test_util.h"
 #include "parquet/write_file.h"
+#include "testing/real_files.h"
 
 namespace grebe::pq {
 namespace {
@@ -24,32 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 using testing::Subject;
 
-constexpr int64_t kFileBytesMax = 24 << 20;
+constexpr uintmax_t kFileBytesMax = 24 << 20;
 constexpr int64_t kMemoryBytesMax = 512 << 20;
-
-fs::path RealFiles() {
-  const char* folder = std::getenv("GREBE_REAL_FILES");
-  return folder != nullptr ? fs::path(folder) : fs::path("../shared/real-files");
-}
-
-std::vector<fs::path> ParquetFiles(const fs::path& root) {
-  std::vector<fs::path> paths;
-  for (const auto& entry : fs::recursive_directory_iterator(root)) {
-    const std::string name = entry.path().filename().string();
-    if (!entry.is_regular_file() || name.ends_with(".crc")) continue;
-    if (static_cast<int64_t>(entry.file_size()) > kFileBytesMax) continue;
-    if (name.find(".parq") != std::string::npos) paths.push_back(entry.path());
-  }
-  std::ranges::sort(paths);
-  return paths;
-}
-
-std::string ReadFile(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream bytes;
-  bytes << in.rdbuf();
-  return bytes.str();
-}
 
 std::vector<int> AllLeaves(const Schema& schema) {
   std::vector<int> leaves;
@@ -98,7 +71,7 @@ class WriteRealFiles : public ::testing::Test {
   }
 
   void CheckFile(const fs::path& path, Tally* tally) {
-    const std::string bytes = ReadFile(path);
+    const std::string bytes = grebe::testing::ReadWholeFile(path);
     ++tally->files;
     const auto subject = Subject::Open(bytes);
     if (!subject.ok()) {
@@ -139,14 +112,12 @@ class WriteRealFiles : public ::testing::Test {
 };
 
 TEST_F(WriteRealFiles, AreTheSameRowsAgain) {
-  const fs::path root = RealFiles();
+  const fs::path root = grebe::testing::RealFiles();
   if (!fs::is_directory(root)) {
     GTEST_SKIP() << "no real files at " << root << ": set GREBE_REAL_FILES";
   }
-  const char* only = std::getenv("GREBE_REAL_FILES_ONLY");
   Tally tally;
-  for (const fs::path& path : ParquetFiles(root)) {
-    if (only != nullptr && path.string().find(only) == std::string::npos) continue;
+  for (const fs::path& path : grebe::testing::ParquetFiles(root, kFileBytesMax)) {
     SCOPED_TRACE(path.string());
     CheckFile(path, &tally);
   }
