@@ -108,6 +108,11 @@ void InstallInterruptHandler() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
+void AddSkipFlag(CLI::App* command, bool* skip_bad_files) {
+  command->add_flag("--skip-bad-files", *skip_bad_files,
+                    "Leave out files that cannot be read, and say which");
+}
+
 void AddTableOptions(CLI::App* command, Common* common) {
   command->add_option("TABLE", common->ref.table_uri, "Folder or URI (file, s3, gs, abfs)")
       ->required();

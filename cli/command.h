@@ -42,6 +42,8 @@ void InstallInterruptHandler();
 
 // TABLE, --name, --index-root and the connection options.
 void AddTableOptions(CLI::App* command, Common* common);
+// --skip-bad-files.
+void AddSkipFlag(CLI::App* command, bool* skip_bad_files);
 // --format and -o.
 void AddOutputOptions(CLI::App* command, Common* common);
 

@@ -30,11 +30,6 @@ void AddBuildOptions(CLI::App* command, BuildFlags* flags) {
   flags->options.stop = &Interrupt();
 }
 
-void AddSkipFlag(CLI::App* command, BuildFlags* flags) {
-  command->add_flag("--skip-bad-files", flags->options.skip_bad_files,
-                    "Leave out files that cannot be read, and say which");
-}
-
 std::string SummaryText(const BuildSummary& summary) {
   Json json = {{"index", summary.name},
                {"version", summary.version},
@@ -68,7 +63,7 @@ void AddCreate(CLI::App* index, Common* common, BuildFlags* flags) {
   command->add_flag("--sorted", flags->sorted,
                     "Also keep the keys in order, so that ranges of keys can be looked up");
   AddBuildOptions(command, flags);
-  AddSkipFlag(command, flags);
+  AddSkipFlag(command, &flags->options.skip_bad_files);
   OnCommand(command, common, [=]() -> arrow::Status {
     CreateOptions options;
     options.key = SplitColumns(flags->key);
@@ -90,7 +85,7 @@ void AddRefresh(CLI::App* index, Common* common, BuildFlags* flags) {
       index->add_subcommand("refresh", "Index new files, drop vanished ones");
   AddTableOptions(command, common);
   AddBuildOptions(command, flags);
-  AddSkipFlag(command, flags);
+  AddSkipFlag(command, &flags->options.skip_bad_files);
   OnCommand(command, common, [=]() -> arrow::Status {
     arrow::Result<BuildSummary> summary = [&] {
       ProgressBar bar;

@@ -28,16 +28,13 @@ void AddLayoutAdviseCommand(CLI::App* layout, Common* common) {
   CLI::App* command = layout->add_subcommand(
       "advise", "Which layout would let logged queries read least, tried on a sample");
   AddLayoutTableOptions(command, common);
-  command->add_option("--queries", flags.queries,
-                      "Query log (-: stdin): one predicate a line, with a count before or after it")
-      ->required();
+  AddQueriesOption(command, &flags.queries)->required();
   command->add_option("--sample", flags.options.sample_rows, "Rows to try layouts on, about")
       ->capture_default_str()->check(CLI::PositiveNumber);
   command->add_option("--target-file-size", flags.options.target_file_bytes,
                       "Bytes of a file, about (default: as the table's files)")
       ->transform(CLI::AsSizeValue(false));
-  command->add_flag("--skip-bad-files", flags.table.skip_bad_files,
-                    "Leave out files that cannot be read, and say which");
+  AddSkipFlag(command, &flags.table.skip_bad_files);
   AddTextOrJson(command, common);
   OnCommand(command, common, [=] { return RunAdvise(*common, flags); });
 }

@@ -19,6 +19,12 @@ void AddLayoutTableOptions(CLI::App* command, Common* common) {
   command->remove_option(command->get_option("--index-root"));
 }
 
+CLI::Option* AddQueriesOption(CLI::App* command, std::string* path) {
+  return command->add_option(
+      "--queries", *path,
+      "Query log (-: stdin): one predicate a line, with a count before or after it");
+}
+
 LayoutTable LayoutTableOf(const Common& common, LayoutTable table) {
   table.table_uri = common.ref.table_uri;
   table.connect = common.ref.connect;

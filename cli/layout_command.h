@@ -9,6 +9,9 @@ namespace grebe::cli {
 // TABLE and the connection options: layout commands know no index.
 void AddLayoutTableOptions(CLI::App* command, Common* common);
 
+// --queries: a query log.
+CLI::Option* AddQueriesOption(CLI::App* command, std::string* path);
+
 // The table of the command line.
 LayoutTable LayoutTableOf(const Common& common, LayoutTable table);
 

@@ -32,8 +32,7 @@ void AddPlan(CLI::App* layout, Common* common) {
   command->add_option("--weight", flags.options.weight_min,
                       "Least weight of other files on a file; higher rewrites less")
       ->capture_default_str()->check(CLI::PositiveNumber);
-  command->add_flag("--skip-bad-files", flags.table.skip_bad_files,
-                    "Leave out files that cannot be read, and say which");
+  AddSkipFlag(command, &flags.table.skip_bad_files);
   AddTextOrJson(command, common);
   OnCommand(command, common, [=] { return RunPlan(*common, flags); });
 }

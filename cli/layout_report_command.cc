@@ -55,16 +55,14 @@ void AddLayoutReportCommands(CLI::App* layout, Common* common) {
   AddLayoutTableOptions(report, common);
   report->add_option("--columns", flags.columns,
                      "Columns to measure, as in a,b.c (default: those of the queries, or all)");
-  report->add_option("--queries", flags.queries,
-                     "Query log (-: stdin): one predicate a line, with a count before or after it");
+  AddQueriesOption(report, &flags.queries);
   report->add_option("--sample", flags.options.sample_rows,
                      "Estimate the rows that queries want from about so many (default: count)")
       ->check(CLI::NonNegativeNumber);
   report->add_flag("--no-pages", flags.no_pages, "Do not read page indexes");
   report->add_option("--html", flags.html, "Write a page with pictures to this file");
   report->add_option("--compare", flags.compare, "With --html: another table, shown as after");
-  report->add_flag("--skip-bad-files", flags.table.skip_bad_files,
-                   "Leave out files that cannot be read, and say which");
+  AddSkipFlag(report, &flags.table.skip_bad_files);
   AddTextOrJson(report, common);
   OnCommand(report, common, [=] { return RunReport(*common, flags); });
 }

@@ -42,8 +42,7 @@ void AddRunOptions(CLI::App* command, RewriteFlags* flags) {
       ->capture_default_str()->transform(CLI::AsSizeValue(false));
   command->add_option("--spill-folder", run.spill_folder, "Where rows spill");
   command->add_option("--threads", run.threads, "0: one per core")->check(CLI::Range(0, 1024));
-  command->add_flag("--skip-bad-files", run.skip_bad_files,
-                    "Leave out files that cannot be read, and say which");
+  AddSkipFlag(command, &run.skip_bad_files);
   command->add_flag("--dry-run", run.dry_run, "Say what would be done, write nothing");
   run.stop = &Interrupt();
 }

@@ -64,8 +64,7 @@ void AddScanCommand(CLI::App* app, Common* common) {
       ->check(CLI::NonNegativeNumber);
   scan->add_option("--offset", flags.options.offset, "Rows to skip")
       ->check(CLI::NonNegativeNumber);
-  scan->add_flag("--skip-bad-files", flags.options.skip_bad_files,
-                 "Go on without files that cannot be read, and say so");
+  AddSkipFlag(scan, &flags.options.skip_bad_files);
   scan->add_flag("--no-coalesce", flags.no_coalesce, "One request a page: no gaps are bridged");
   scan->add_flag("--no-crc", flags.no_crc, "Do not check page checksums");
   scan->add_flag("--explain", flags.explain,
