@@ -432,14 +432,9 @@ def main(argv):
         with tempfile.TemporaryDirectory(prefix="grebe-layouts-") as folder:
             results[name] = run_set(args, name, make, folder)
     os.makedirs(args.out, exist_ok=True)
-    with open(os.path.join(args.out, "layouts.json"), "w") as file:
-        json.dump(results, file, indent=1)
     with open(os.path.join(args.out, "layouts.svg"), "w") as file:
         file.write(layouts_plot.svg(results))
-    text = markdown(results, args, argv)
-    with open(os.path.join(args.out, "layouts.md"), "w") as file:
-        file.write(text)
-    print(text)
+    report.write_out(args.out, "layouts", results, markdown(results, args, argv))
 
 
 if __name__ == "__main__":

@@ -183,10 +183,9 @@ def price_table(results):
 
 
 def markdown(results):
-    m, lake = results["machine"], results["lake"]
+    lake = results["lake"]
     lines = ["# Presets: what each is good for, and what it costs the other use", "",
-             f"Machine: {m['cpu']}, {m['cores']} cores, {m['memory_gib']} GiB, Linux "
-             f"{m['kernel']}, {m['date']}, load at the start {m['load']}.",
+             report.machine_line(results["machine"]),
              f"Lake: {lake['rows']:,} rows, plain {report.mb(lake['plain_bytes'])} MB in "
              f"{lake['files']} files (bench/make_lake.py, seed {lake['seed']}), rewritten by "
              f"`grebe layout rewrite --by '{BY}' --partitions none --preset ...`; prepared: by "
@@ -226,13 +225,7 @@ def main(argv):
     args.file_rows, args.scan_seconds, args.keep = own.file_rows, own.scan_seconds, own.keep
     if args.tiny:
         args.scan_seconds = 0
-    if args.lake or not args.tiny:
-        args.lake = args.lake or os.path.join(HERE, "lake")
-        measure(args, argv)
-        return
-    with tempfile.TemporaryDirectory(prefix="grebe-bench-") as folder:
-        args.lake = os.path.join(folder, "lake")
-        measure(args, argv)
+    run.with_lake(args, lambda: measure(args, argv))
 
 
 def measure(args, argv):
@@ -252,13 +245,7 @@ def measure(args, argv):
         bench.s3_requests()
     run.say("scanning")
     bench.scans()
-    os.makedirs(args.out, exist_ok=True)
-    with open(os.path.join(args.out, "presets.json"), "w") as file:
-        json.dump(results, file, indent=1)
-    text = markdown(results)
-    with open(os.path.join(args.out, "presets.md"), "w") as file:
-        file.write(text)
-    print(text)
+    report.write_out(args.out, "presets", results, markdown(results))
 
 
 if __name__ == "__main__":

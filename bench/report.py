@@ -1,5 +1,6 @@
 """From measurements to a table that a person reads."""
 import datetime
+import json
 import os
 import platform
 
@@ -171,11 +172,25 @@ def goals(results):
     return table(["goal", "measured", "limit", ""], out)
 
 
+def write_out(out, name, results, text):
+    """OUT/NAME.json and OUT/NAME.md, and the text on stdout."""
+    os.makedirs(out, exist_ok=True)
+    with open(os.path.join(out, name + ".json"), "w") as file:
+        json.dump(results, file, indent=1)
+    with open(os.path.join(out, name + ".md"), "w") as file:
+        file.write(text)
+    print(text)
+
+
+def machine_line(m):
+    return (f"Machine: {m['cpu']}, {m['cores']} cores, {m['memory_gib']} GiB, Linux {m['kernel']}, "
+            f"{m['date']}, load at the start {m['load']}.")
+
+
 def markdown(results):
-    lake, m = results["lake"], results["machine"]
+    lake = results["lake"]
     lines = ["# Point lookups: Grebe and its rivals", "",
-             f"Machine: {m['cpu']}, {m['cores']} cores, {m['memory_gib']} GiB, Linux "
-             f"{m['kernel']}, {m['date']}, load at the start {m['load']}.",
+             machine_line(results["machine"]),
              f"Lake: {lake['rows']:,} rows, {lake['files']} files in {lake['days']} day folders, "
              f"plain {mb(lake['plain_bytes'])} MB, prepared {mb(lake['prepared_bytes'])} MB "
              f"(bench/make_lake.py, seed {lake['seed']}).",

