@@ -97,9 +97,12 @@ def get(table, conditions, root, name="i", columns=None, limit=None, offset=None
         args += ["--limit", limit]
     if offset is not None:
         args += ["--offset", offset]
+    return _ask(args + list(extra), conditions, nulls, keys_text, limits)
+
+
+def _ask(args, conditions, nulls, keys_text, limits):
     for null in nulls:
         args += ["--null", null]
-    args += list(extra)
     if keys_text is None:
         return read_stream(run(args + [f"{c}={v}" for c, v in conditions], **limits))
     with tempfile.NamedTemporaryFile("wb", suffix=".keys") as keys:
@@ -112,16 +115,8 @@ def count(table, conditions, root, name="i", nulls=(), keys_text=None, **limits)
     """The row counts: one number for one key, a list for many."""
     args = ["count", table, "--name", name, "--index-root", root, "--format", "arrow",
             "--json-errors"]
-    for null in nulls:
-        args += ["--null", null]
-    if keys_text is None:
-        return read_stream(run(args + [f"{c}={v}" for c, v in conditions], **limits))[
-            "count"].to_pylist()[0]
-    with tempfile.NamedTemporaryFile("wb", suffix=".keys") as keys:
-        keys.write(keys_text.encode("utf-8"))
-        keys.flush()
-        rows = read_stream(run(args + ["--keys-from", keys.name], **limits))
-    return rows["count"].to_pylist()
+    counts = _ask(args, conditions, nulls, keys_text, limits)["count"].to_pylist()
+    return counts[0] if keys_text is None else counts
 
 
 def scan(table, where=None, columns=None, limit=None, offset=None, extra=(), **limits):

@@ -9,7 +9,6 @@ a table (the other tables go on), with the command that shows it again. Without 
 drawn; GREBE_TEST_SEED sets it too.
 """
 
-import argparse
 import concurrent.futures
 import json
 import os
@@ -24,9 +23,8 @@ import traceback
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 import duckdb
-import pyarrow as pa
 
-from common import compare, grebe_cli, oracle, values
+from common import arguments, compare, grebe_cli, oracle, values
 from differential import tables
 
 
@@ -269,18 +267,12 @@ def check_table(number, seed, lookups, keep, check_type=TableCheck):
 
 
 def main(check_type=TableCheck, program="tests/differential/run.py"):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--seed", type=int, default=int(os.environ.get("GREBE_TEST_SEED", "0")))
-    parser.add_argument("--tables", type=int, default=80)
+    parser = arguments.parser(__doc__, tables=80, keep=True, jobs=True)
     parser.add_argument("--lookups", type=int, default=100000, help="in all")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--table", type=int, help="only this one")
-    parser.add_argument("--keep", action="store_true", help="keep the folders of failed tables")
-    options = parser.parse_args()
-    seed = options.seed or random.SystemRandom().randrange(1, 10**9)
-    numbers = [options.table] if options.table is not None else list(range(options.tables))
+    options = arguments.parse(parser)
+    seed, numbers = options.seed, options.numbers
     each = -(-options.lookups // max(1, options.tables))
-    print(f"seed {seed}: {len(numbers)} tables, {each} lookups each", flush=True)
+    print(f"{len(numbers)} tables, {each} lookups each", flush=True)
     started = time.monotonic()
     failed, refused, lookups, key_kinds = [], [], 0, set()
     with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:

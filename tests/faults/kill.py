@@ -6,7 +6,6 @@ nothing wrong, and verify --clean leaves no orphan.
 usage: kill.py [--repeats N] [--seed N]     (20 repeats are what TESTING.md promises)
 """
 
-import argparse
 import hashlib
 import json
 import os
@@ -21,6 +20,10 @@ import tempfile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from common import arguments  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 GREBE = os.environ.get("GREBE_BIN", str(ROOT / "build" / "release" / "grebe"))
@@ -164,11 +167,10 @@ class Trial:
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = arguments.parser(__doc__)
     parser.add_argument("--repeats", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=random.randrange(10 ** 6))
-    args = parser.parse_args()
-    print(f"seed {args.seed}, {args.repeats} repeats")
+    args = arguments.parse(parser)
+    print(f"{args.repeats} repeats", flush=True)
     draw = random.Random(args.seed)
     hits = {name: 0 for name in failpoints()}
     failures = 0

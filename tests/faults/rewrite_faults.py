@@ -5,7 +5,6 @@ goes on and ends with the right rows, or finds the finished folder. Nothing is l
 usage: rewrite_faults.py [--repeats N] [--seed N]
 """
 
-import argparse
 import hashlib
 import os
 import pathlib
@@ -21,6 +20,10 @@ import time
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from common import arguments  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 GREBE = os.environ.get("GREBE_BIN", str(ROOT / "build" / "release" / "grebe"))
@@ -213,12 +216,10 @@ def bad_source(trial, scratch):
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = arguments.parser(__doc__)
     parser.add_argument("--repeats", type=int, default=6)
-    parser.add_argument("--seed", type=int, default=os.environ.get("GREBE_TEST_SEED") or
-                        random.randrange(10**6))
-    args = parser.parse_args()
-    print(f"seed {args.seed}, {args.repeats} repeats, {len(failpoints())} failpoints")
+    args = arguments.parse(parser)
+    print(f"{args.repeats} repeats, {len(failpoints())} failpoints", flush=True)
     draw = random.Random(args.seed)
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="grebe-rewrite-faults-"))
     try:

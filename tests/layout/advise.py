@@ -5,7 +5,6 @@ pyarrow and measured by grebe layout report; and each warning has its cause.
   tests/layout/advise.py [--seed N]
 """
 
-import argparse
 import json
 import os
 import pathlib
@@ -17,6 +16,10 @@ import tempfile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from common import arguments  # noqa: E402
 
 GREBE = os.environ.get("GREBE_BIN", "build/release/grebe")
 FILES = 32
@@ -166,11 +169,7 @@ def grebe_candidates(folder, table, log_text):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seed", type=int, default=os.environ.get("GREBE_TEST_SEED") or
-                        random.SystemRandom().randrange(1 << 32))
-    args = parser.parse_args()
-    print(f"seed {args.seed}", flush=True)
+    args = arguments.parse(arguments.parser(__doc__))
     rng = random.Random(args.seed)
     rows = make_rows(rng, FILES * 600)
     with tempfile.TemporaryDirectory() as folder:

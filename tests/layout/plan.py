@@ -4,7 +4,6 @@
   tests/layout/plan.py [--seed N] [--tables N]
 """
 
-import argparse
 import json
 import os
 import pathlib
@@ -15,6 +14,10 @@ import tempfile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from common import arguments  # noqa: E402
 
 GREBE = os.environ.get("GREBE_BIN", "build/release/grebe")
 
@@ -93,15 +96,10 @@ def check_budget(folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seed", type=int, default=os.environ.get("GREBE_TEST_SEED") or
-                        random.SystemRandom().randrange(1 << 32))
-    parser.add_argument("--tables", type=int, default=30)
-    args = parser.parse_args()
-    print(f"seed {args.seed}", flush=True)
+    args = arguments.parse(arguments.parser(__doc__, tables=30))
     rng = random.Random(args.seed)
     planned = 0
-    for _ in range(args.tables):
+    for _ in args.numbers:
         with tempfile.TemporaryDirectory() as folder:
             planned += check_table(rng, pathlib.Path(folder))
     with tempfile.TemporaryDirectory() as folder:

@@ -5,7 +5,6 @@ DuckDB, files read from the footers' bounds; and the page it draws, in a browser
   tests/layout/report.py [--seed N] [--tables N]
 """
 
-import argparse
 import html.parser
 import itertools
 import json
@@ -21,6 +20,10 @@ import tempfile
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from common import arguments  # noqa: E402
 
 GREBE = os.environ.get("GREBE_BIN", "build/release/grebe")
 
@@ -255,14 +258,9 @@ def check_page(folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seed", type=int, default=os.environ.get("GREBE_TEST_SEED") or
-                        random.SystemRandom().randrange(1 << 32))
-    parser.add_argument("--tables", type=int, default=40)
-    args = parser.parse_args()
-    print(f"seed {args.seed}", flush=True)
+    args = arguments.parse(arguments.parser(__doc__, tables=40))
     rng = random.Random(args.seed)
-    for _ in range(args.tables):
+    for _ in args.numbers:
         with tempfile.TemporaryDirectory() as folder:
             check_table(rng, pathlib.Path(folder))
     with tempfile.TemporaryDirectory() as folder:

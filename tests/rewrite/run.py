@@ -3,13 +3,11 @@
 order, in the right folders, with the same schema; found by the index written on the way; cogrouped
 and taken apart again they are what they were.
 
-usage: run.py [--tables N] [--seed N] [--keep]
+usage: run.py [--tables N] [--table N] [--seed N] [--keep]
 """
 
-import argparse
 import collections
 import json
-import os
 import pathlib
 import random
 import shutil
@@ -22,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from common import compare, grebe_cli, oracle, predicates   # noqa: E402
+from common import arguments, compare, grebe_cli, oracle, predicates   # noqa: E402
 from differential import tables                # noqa: E402
 
 # Every type of a key but INT96 (files get timestamps in its place) and the widest decimals (pyarrow
@@ -353,16 +351,9 @@ def check_cogroup(case, rng, scratch):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--tables", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=os.environ.get("GREBE_TEST_SEED") or
-                        random.randrange(10**6))
-    parser.add_argument("--only", type=int, help="one table of the seed")
-    parser.add_argument("--keep", action="store_true", help="leave failed tables behind")
-    args = parser.parse_args()
-    print(f"seed {args.seed}, {args.tables} tables")
+    args = arguments.parse(arguments.parser(__doc__, tables=300, keep=True))
     counts = collections.Counter()
-    for number in range(args.tables) if args.only is None else [args.only]:
+    for number in args.numbers:
         rng = random.Random(f"{args.seed}/{number}")
         scratch = pathlib.Path(tempfile.mkdtemp(prefix="grebe-rewrite-"))
         try:

@@ -4,10 +4,8 @@ the predicate wants among the rows that pyarrow reads; or the file is refused wi
 Files that pyarrow does not read are scanned too: no crash, and no more memory than a limit.
 """
 
-import argparse
 import collections
 import concurrent.futures
-import os
 import pathlib
 import random
 import sys
@@ -19,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
-from common import compare, grebe_cli, oracle, predicates, values  # noqa: E402
+from common import arguments, grebe_cli, oracle, predicates, values  # noqa: E402
 from real_files import run as real_files  # noqa: E402
 
 MEMORY_BYTES = 2 << 30
@@ -149,22 +147,19 @@ def run_files(paths, seed, per_column, jobs):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--seed", type=int, default=int(os.environ.get("GREBE_TEST_SEED", "0")))
+    parser = arguments.parser(__doc__, jobs=True)
     parser.add_argument("--per-column", type=int, default=3)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only", help="files whose path contains this")
-    options = parser.parse_args()
+    options = arguments.parse(parser)
     root = real_files.find_root()
     if root is None:
         print("skipped: no real files (GREBE_REAL_FILES)")
         return 0
-    seed = options.seed or random.SystemRandom().randrange(1, 10**9)
     paths = [p for p in real_files.parquet_files(root)
              if not options.only or options.only in str(p)]
-    print(f"seed {seed}: {len(paths)} files, {options.per_column} predicates a column", flush=True)
+    print(f"{len(paths)} files, {options.per_column} predicates a column", flush=True)
     started = time.monotonic()
-    reports = run_files(paths, seed, options.per_column, options.jobs)
+    reports = run_files(paths, options.seed, options.per_column, options.jobs)
     for report in reports:
         for problem in report["problems"][:3]:
             print(f"{report['path']}: {problem[:800]}", flush=True)

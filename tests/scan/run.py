@@ -5,10 +5,8 @@ Two judges: the rows as pyarrow reads them, compared as Python's own numbers (co
 and, where its types and its NaN allow, DuckDB on the same text. Prints its seed.
 """
 
-import argparse
 import collections
 import concurrent.futures
-import os
 import pathlib
 import random
 import re
@@ -23,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import duckdb  # noqa: E402
 import pyarrow as pa  # noqa: E402
 
-from common import compare, grebe_cli, oracle, predicates  # noqa: E402
+from common import arguments, compare, grebe_cli, oracle, predicates  # noqa: E402
 from differential import tables  # noqa: E402
 from scan import variants  # noqa: E402
 
@@ -158,22 +156,16 @@ def check_table(number, seed, count, keep):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--seed", type=int, default=int(os.environ.get("GREBE_TEST_SEED", "0")))
-    parser.add_argument("--tables", type=int, default=111)
+    parser = arguments.parser(__doc__, tables=111, keep=True, jobs=True)
     parser.add_argument("--predicates", type=int, default=20000, help="in all")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--table", type=int, help="only this one")
-    parser.add_argument("--keep", action="store_true", help="keep the folders of failed tables")
-    options = parser.parse_args()
-    seed = options.seed or random.SystemRandom().randrange(1, 10**9)
-    numbers = [options.table] if options.table is not None else list(range(options.tables))
+    options = arguments.parse(parser)
     each = -(-options.predicates // max(1, options.tables))
-    print(f"seed {seed}: {len(numbers)} tables, {each} predicates each", flush=True)
+    print(f"{len(options.numbers)} tables, {each} predicates each", flush=True)
     started = time.monotonic()
     results = []
     with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
-        jobs = [pool.submit(check_table, n, seed, each, options.keep) for n in numbers]
+        jobs = [pool.submit(check_table, n, options.seed, each, options.keep)
+                for n in options.numbers]
         for job in concurrent.futures.as_completed(jobs):
             results.append(job.result())
             if results[-1]["problem"]:

@@ -11,7 +11,6 @@ as in memory). So a wrong bound or a missing Bloom bit is a difference. Prints i
 often each reader was asked.
 """
 
-import argparse
 import collections
 import json
 import os
@@ -33,7 +32,7 @@ import pyarrow.dataset as ds
 import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 
-from common import compare
+from common import arguments, compare
 from writer import tables
 
 OPERATORS = ["=", "<", "<=", ">", ">=", "<>"]
@@ -103,21 +102,15 @@ class Predicate:
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
         values = [pa.scalar(value, kind) for value in self.values]
-        if self.form == "between":
-            return (field >= values[0]) & (field <= values[1])
-        if self.form == "in":
-            return (field == values[0]) | (field == values[1]) | (field == values[2])
-        if self.form == "null":
-            return field.is_null()
-        if self.form == "not null":
-            return field.is_valid()
-        return {"=": field == values[0], "<": field < values[0], "<=": field <= values[0],
-                ">": field > values[0], ">=": field >= values[0],
-                "<>": field != values[0]}[self.operator]
+        return self.expression(field, values, field.is_valid())
 
     def polars(self, dtype):
         field = pl.col(self.column.name)
         values = [pl.lit(value, dtype=dtype) for value in self.values]
+        return self.expression(field, values, field.is_not_null())
+
+    def expression(self, field, values, not_null):
+        """pyarrow's and Polars' expressions have the same operators."""
         if self.form == "between":
             return (field >= values[0]) & (field <= values[1])
         if self.form == "in":
@@ -125,7 +118,7 @@ class Predicate:
         if self.form == "null":
             return field.is_null()
         if self.form == "not null":
-            return field.is_not_null()
+            return not_null
         return {"=": field == values[0], "<": field < values[0], "<=": field <= values[0],
                 ">": field > values[0], ">=": field >= values[0],
                 "<>": field != values[0]}[self.operator]
@@ -336,37 +329,31 @@ class TableCheck:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seed", default=os.environ.get("GREBE_TEST_SEED"))
-    parser.add_argument("--tables", type=int, default=150)
+    parser = arguments.parser(__doc__, tables=150, keep=True)
     parser.add_argument("--predicates", type=int, default=25)
-    parser.add_argument("--table", type=int, help="this one only")
-    parser.add_argument("--keep", action="store_true", help="leave the files")
-    arguments = parser.parse_args()
-    seed = arguments.seed or str(random.randrange(1 << 32))
+    options = arguments.parse(parser)
     tool = os.environ["GREBE_WRITE_FILE_TOOL"]
-    print(f"seed {seed}", flush=True)
     counts = collections.Counter()
     failed = 0
-    numbers = range(arguments.tables) if arguments.table is None else [arguments.table]
-    for number in numbers:
+    for number in options.numbers:
         folder = tempfile.mkdtemp(prefix="grebe-writer-")
-        check = TableCheck(number, seed, folder, tool, counts)
+        check = TableCheck(number, options.seed, folder, tool, counts)
         try:
-            check.run(arguments.predicates)
+            check.run(options.predicates)
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
             failed += 1
             print(f"table {number}: {type(error).__name__}: {error}\n  options {check.options}\n"
-                  f"  again: tests/writer/run.py --seed {seed} --table {number}", flush=True)
-        if arguments.keep:
+                  f"  again: tests/writer/run.py --seed {options.seed} --table {number}",
+                  flush=True)
+        if options.keep:
             print(folder)
         else:
             shutil.rmtree(folder)
     for name in sorted(counts):
         print(f"{name} {counts[name]}")
-    print(f"{len(numbers)} tables, {failed} failed")
+    print(f"{len(options.numbers)} tables, {failed} failed")
     return 1 if failed else 0
 
 
