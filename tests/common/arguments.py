@@ -26,7 +26,7 @@ def parse(made):
     options = made.parse_args()
     options.seed = options.seed or random.SystemRandom().randrange(1, 10**9)
     print(f"seed {options.seed}", flush=True)
-    if "tables" in options:
+    if "table" in options:
         options.numbers = ([options.table] if options.table is not None
                            else list(range(options.tables)))
     return options

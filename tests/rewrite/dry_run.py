@@ -6,9 +6,7 @@ within 1.3 times and the memory of rows within twice.
 usage: dry_run.py [--tables N] [--seed N]
 """
 
-import argparse
 import json
-import os
 import pathlib
 import random
 import sys
@@ -19,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from common import grebe_cli   # noqa: E402
+from common import arguments, grebe_cli   # noqa: E402
 
 BYTES_FACTOR, SPILL_FACTOR, MEMORY_FACTOR = 1.5, 1.3, 2.0
 
@@ -91,13 +89,10 @@ def check(rng, scratch, large):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seed", type=int, default=os.environ.get("GREBE_TEST_SEED") or
-                        random.SystemRandom().randrange(1 << 32))
+    parser = arguments.parser(__doc__)
     parser.add_argument("--tables", type=int, default=20)
     parser.add_argument("--large", type=int, default=3)
-    args = parser.parse_args()
-    print(f"seed {args.seed}", flush=True)
+    args = arguments.parse(parser)
     for number in range(args.tables + args.large):
         large = number >= args.tables
         with tempfile.TemporaryDirectory(prefix="grebe-dry-run-") as folder:

@@ -5,9 +5,7 @@ limit in memory; a limit that is too small is refused; a cogroup's key that does
 usage: limits.py [--seed N]
 """
 
-import argparse
 import json
-import os
 import pathlib
 import random
 import sys
@@ -18,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from common import grebe_cli   # noqa: E402
+from common import arguments, grebe_cli   # noqa: E402
 
 MIB = 1 << 20
 
@@ -124,12 +122,8 @@ def check_unforeseen(rng, scratch):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seed", type=int, default=os.environ.get("GREBE_TEST_SEED") or
-                        random.SystemRandom().randrange(1 << 32))
-    args = parser.parse_args()
-    print(f"seed {args.seed}", flush=True)
-    rng = np.random.default_rng(int(args.seed))
+    args = arguments.parse(arguments.parser(__doc__))
+    rng = np.random.default_rng(args.seed)
     for check in (check_unforeseen, check_foreseen, check_peak):
         with tempfile.TemporaryDirectory(prefix="grebe-limits-") as scratch:
             check(rng, pathlib.Path(scratch))

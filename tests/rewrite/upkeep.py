@@ -5,7 +5,6 @@ new ones in their places. DuckDB says that the rows stay the same, and the secon
 usage: upkeep.py [--tables N] [--seed N]
 """
 
-import argparse
 import hashlib
 import json
 import os
@@ -21,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from common import grebe_cli   # noqa: E402
+from common import arguments, grebe_cli   # noqa: E402
 
 
 def write(folder, name, keys, first):
@@ -172,14 +171,9 @@ def check_errors(scratch):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seed", type=int, default=os.environ.get("GREBE_TEST_SEED") or
-                        random.SystemRandom().randrange(1 << 32))
-    parser.add_argument("--tables", type=int, default=30)
-    args = parser.parse_args()
-    print(f"seed {args.seed}", flush=True)
+    args = arguments.parse(arguments.parser(__doc__, tables=30))
     planned = 0
-    for number in range(args.tables):
+    for number in args.numbers:
         with tempfile.TemporaryDirectory(prefix="grebe-upkeep-") as folder:
             planned += check_table(random.Random(f"{args.seed}/{number}"), pathlib.Path(folder))
     with tempfile.TemporaryDirectory(prefix="grebe-upkeep-") as folder:
