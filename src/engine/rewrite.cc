@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "base/hash.h"
@@ -86,6 +87,7 @@ class Rewriter {
   void CountInput();
   std::string PlanText() const;
   std::string NameMark(size_t group) const;
+  std::string LeftOut(size_t group);
   Status RunGroups();
   Status RunGroup(size_t group);
   Result<std::unique_ptr<engine::RewriteSource>> OpenGroup(const RewriteGroup& group);
@@ -277,6 +279,20 @@ std::string Rewriter::PlanText() const {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+// A checksum of the group's files that were skipped; "" when none was.
+std::string Rewriter::LeftOut(size_t group) {
+  std::set<std::string> skipped;
+  {
+    std::lock_guard lock(mutex_);
+    for (const SkippedFile& file : summary_.skipped) skipped.insert(file.path);
+  }
+  std::string paths;
+  for (const store::Object& file : groups_.groups[group].files) {
+    if (skipped.contains(file.path)) paths += file.path + '\n';
+  }
+  return paths.empty() ? "" : std::to_string(Checksum(paths));
+}
+
 // What sets the names of a part's new files apart from those of every other rewrite of the table.
 std::string Rewriter::NameMark(size_t group) const {
   if (request_.file_groups.empty()) return "";
@@ -430,7 +446,8 @@ Status Rewriter::RunGroup(size_t group) {
   summary_.row_bytes_memory = std::llround(prepared.row_bytes);
   if (request_.run.dry_run) return Estimate(*source, prepared, options, file);
   engine::GroupTarget target(folder_.get(), static_cast<int>(group), groups_.groups[group].folder,
-                             NameMark(group), file, index_.get());
+                             NameMark(group), file, [&] { return LeftOut(group); },
+                             index_.get());
   ARROW_ASSIGN_OR_RAISE(const auto result,
                         layout::RunRewrite(*source, target, prepared, options));
   summary_.rows_in += result.row_count;

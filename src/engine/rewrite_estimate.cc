@@ -26,7 +26,7 @@ Result<Written> WriteSample(layout::SampledSource& sampled, layout::RewriteOptio
   ARROW_ASSIGN_OR_RAISE(const auto prepared, layout::PrepareRewrite(sampled, options));
   const store::Location nowhere{store::MakeMemoryStore("sample"), "sample"};
   ARROW_ASSIGN_OR_RAISE(const auto folder, RewriteFolder::Open(nowhere, "sample"));
-  GroupTarget target(folder.get(), 0, "", "", file, nullptr);
+  GroupTarget target(folder.get(), 0, "", "", file, [] { return ""; }, nullptr);
   ARROW_ASSIGN_OR_RAISE(const auto result,
                         layout::RunRewrite(sampled, target, prepared, options));
   out.rows_in = result.row_count;

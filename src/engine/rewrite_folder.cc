@@ -113,6 +113,7 @@ Status RewriteFolder::ReadFinished(const std::vector<store::Object>& listed) {
     file.row_count = json["rows"].get<int64_t>();
     file.identity.size_bytes = json["size_bytes"].get<int64_t>();
     file.identity.tag = json["tag"].get<std::string>();
+    file.left_out = json.value("left_out", "");
     kept.insert(DataPath(file));
     files_[file.name] = std::move(file);
   }
@@ -143,7 +144,8 @@ Status RewriteFolder::Finished(const RewrittenFile& file) {
                      {"path", file.path},
                      {"rows", file.row_count},
                      {"size_bytes", file.identity.size_bytes},
-                     {"tag", file.identity.tag}};
+                     {"tag", file.identity.tag},
+                     {"left_out", file.left_out}};
   ARROW_RETURN_NOT_OK(to_.store->Put(Inside(std::string(kStateFolder) + "/done/" + file.name +
                                             ".json"),
                                      Dump(json), store::PutMode::kOverwrite)

@@ -27,6 +27,8 @@ struct RewrittenFile {
   std::string path;          // final, relative to the folder
   int64_t row_count = 0;
   store::Identity identity;
+  // Of the source files that could not be read and were left out: a checksum of their paths.
+  std::string left_out;
 };
 
 class RewriteFolder {

@@ -173,6 +173,19 @@ Result<BuiltFragment> RewriteIndex::Finish(const store::Location& index_folder) 
   return std::move(built_);
 }
 
+Status GroupTarget::BeginWriting() {
+  left_out_ = find_left_out_();
+  char prefix[16];
+  std::snprintf(prefix, sizeof(prefix), "%05d-", group_);
+  for (const RewrittenFile& file : folder_->files()) {
+    if (!file.name.starts_with(prefix) || file.left_out == left_out_) continue;
+    return InvalidArgument(
+        "the folder holds an unfinished rewrite that left out other files than cannot be read now: "
+        "remove the folder, or choose another", "file", file.path);
+  }
+  return Status::OK();
+}
+
 std::string GroupTarget::NameOf(int file) const {
   char name[32];
   std::snprintf(name, sizeof(name), "%05d-%05d", group_, file);
@@ -200,6 +213,7 @@ Result<std::unique_ptr<layout::TargetFile>> GroupTarget::Create(int file, uint32
   RewrittenFile record;
   record.name = NameOf(file);
   record.path = PathOf(file, section);
+  record.left_out = left_out_;
   auto key_values = options_.key_values->Copy();
   key_values->Append(kLayoutKey, LayoutMetadata(options_.order, section));
   auto out = std::make_unique<GroupFile>(folder_, std::move(record), options_, index_);

@@ -5,6 +5,7 @@
 #include <arrow/type.h>
 #include <arrow/util/key_value_metadata.h>
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -60,13 +61,19 @@ struct RewriteFileOptions {
 class GroupTarget final : public layout::RewriteTarget {
  public:
   // group: its number among the rewrite's. path_prefix: "" or "day=2026-01-01/"; name_mark: part of
-  // every file's name. index may be null.
+  // every file's name. left_out: as RewrittenFile has it, once all files are read. index may be
+  // null.
   GroupTarget(RewriteFolder* folder, int group, std::string path_prefix, std::string name_mark,
-              const RewriteFileOptions& options, RewriteIndex* index)
+              const RewriteFileOptions& options, std::function<std::string()> left_out,
+              RewriteIndex* index)
       : folder_(folder), group_(group), path_prefix_(std::move(path_prefix)),
-        name_mark_(std::move(name_mark)), options_(options), index_(index) {}
+        name_mark_(std::move(name_mark)), options_(options), find_left_out_(std::move(left_out)),
+        index_(index) {}
 
   bool IsFinished(int file) const override { return folder_->IsFinished(NameOf(file)); }
+  // Errors: InvalidArgument when an earlier run left out other source files: its files and those
+  // to come would not be one table.
+  Status BeginWriting() override;
   Result<std::unique_ptr<layout::TargetFile>> Create(int file, uint32_t section) override;
 
  private:
@@ -78,6 +85,8 @@ class GroupTarget final : public layout::RewriteTarget {
   const std::string path_prefix_;
   const std::string name_mark_;
   const RewriteFileOptions& options_;
+  const std::function<std::string()> find_left_out_;
+  std::string left_out_;
   RewriteIndex* index_;
 };
 

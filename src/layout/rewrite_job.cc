@@ -186,6 +186,7 @@ class Job {
     ARROW_RETURN_NOT_OK(Partition(&store));
     for (const int file : bad_files_) store.Exclude(file);
     GiveBackMemory();
+    ARROW_RETURN_NOT_OK(target_.BeginWriting());
     GREBE_FAILPOINT("rewrite.partitioned");
     ARROW_RETURN_NOT_OK(Write(&store, &result));
     result.row_count = rows_read_.load();

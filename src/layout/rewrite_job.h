@@ -59,6 +59,8 @@ class RewriteTarget {
   virtual ~RewriteTarget() = default;
   // True when this file was finished by an earlier run: its rows are dropped.
   virtual bool IsFinished(int file) const = 0;
+  // All source files are read, or were found bad; no file is created yet.
+  virtual Status BeginWriting() = 0;
   virtual Result<std::unique_ptr<TargetFile>> Create(int file, uint32_t section) = 0;
 };
 

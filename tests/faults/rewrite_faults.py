@@ -195,10 +195,30 @@ def full_disk(trial):
     trial.reset()
 
 
+def put_back(path, data, times):
+    """Other bytes in a file that looks the same: its place, size and time do not change."""
+    with open(path, "r+b") as file:
+        file.write(data)
+    os.utime(path, ns=times)
+
+
+def readable_again(broken, good):
+    """A file that was left out can be read when the rewrite goes on: no mixture comes of it."""
+    path = broken.table / "f3.parquet"
+    bad, times = path.read_bytes(), (path.stat().st_atime_ns, path.stat().st_mtime_ns)
+    died = broken.run("--skip-bad-files", failpoint="rewrite.after_done=kill@1")
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    put_back(path, good, times)
+    refused = broken.run("--skip-bad-files")
+    assert refused.returncode == 2 and b"left out other files" in refused.stderr, refused.stderr
+    put_back(path, bad, times)
+
+
 def bad_source(trial, scratch):
     broken = Trial(scratch, 3)
     path = broken.table / "f3.parquet"
-    data = bytearray(path.read_bytes())
+    good = path.read_bytes()
+    data = bytearray(good)
     meta = pq.read_metadata(path).row_group(0).column(3)
     for i in range(200):
         data[meta.data_page_offset + 2000 + i] ^= 0x5a
@@ -208,6 +228,7 @@ def bad_source(trial, scratch):
     assert failed.returncode == 3 and b"f3.parquet" in failed.stderr, failed.stderr
     assert not broken.out.exists() or not list(broken.out.rglob("*.parquet")), "files are left"
     broken.reset()
+    readable_again(broken, good)
     skipped = broken.run("--skip-bad-files")
     assert skipped.returncode == 0 and b"skipped f3.parquet" in skipped.stderr, skipped.stderr
     rows = sum(pq.read_metadata(p).num_rows for p in broken.out.glob("*.parquet"))
