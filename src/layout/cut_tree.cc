@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -21,10 +22,15 @@ constexpr double kLeafShareMax = 0.8;
 // Cuts tried per column: even ones, and the queries' own ends.
 constexpr int kEvenCutsMax = 16;
 constexpr size_t kQueryCutsMax = 128;
-// Boxes of so many leaves are tried out in every way they could be cut up.
+// Boxes of so many leaves are tried out in every way they could be cut up; of fewer where there are
+// more columns, since each multiplies the ways.
 constexpr int kTriedLeavesMax = 6;
-// Queries whose widths differ by less than this factor are expected to read alike.
+constexpr int kTriedLeavesAndColumnsMax = 8;
+// Queries whose widths differ by less than this factor are expected to read alike; by more where
+// there would be too many kinds of them, of which those that weigh most are kept.
 constexpr double kWidthStep = 1.25;
+constexpr double kWidthStepMax = 100;
+constexpr size_t kWidthClassesMax = 48;
 
 // The summed weights of values below a bound.
 class WeightBelow {
@@ -64,24 +70,12 @@ class TreeBuilder {
       sorted_.push_back(column);
       std::sort(sorted_.back().begin(), sorted_.back().end());
     }
-    std::map<std::vector<int>, WidthClass> classes;
-    for (const RankQuery& query : queries) {
-      for (const RankBox& box : query.boxes) {
-        std::vector<double> widths;
-        std::vector<int> steps;
-        for (size_t c = 0; c < columns.size(); ++c) {
-          const double least = 1.0 / static_cast<double>(std::max<size_t>(total_, 1));
-          const double width =
-              box[c].is_all() ? 1 : std::max(least, Share(c, box[c].begin, box[c].end));
-          widths.push_back(width);
-          steps.push_back(static_cast<int>(std::lround(std::log(width) / std::log(kWidthStep))));
-        }
-        WidthClass& own = classes[steps];
-        if (own.widths.empty()) own.widths = widths;
-        own.weight += query.weight / static_cast<double>(query.boxes.size());
-      }
+    double step = kWidthStep;
+    for (ClassQueries(step); classes_.size() > kWidthClassesMax && step < kWidthStepMax;) {
+      ClassQueries(step *= step);
     }
-    for (auto& [steps, some] : classes) classes_.push_back(std::move(some));
+    std::ranges::stable_sort(classes_, std::ranges::greater{}, &WidthClass::weight);
+    classes_.resize(std::min(classes_.size(), kWidthClassesMax));
   }
 
   std::vector<CutNode> Run() {
@@ -112,6 +106,27 @@ class TreeBuilder {
   };
   // The node's share of each column's rows.
   using Lengths = std::vector<double>;
+
+  void ClassQueries(double step) {
+    const double least = 1.0 / static_cast<double>(std::max<size_t>(total_, 1));
+    std::map<std::vector<int>, WidthClass> classes;
+    for (const RankQuery& query : queries_) {
+      for (const RankBox& box : query.boxes) {
+        std::vector<double> widths;
+        std::vector<int> steps;
+        for (size_t c = 0; c < columns_.size(); ++c) {
+          widths.push_back(box[c].is_all() ? 1
+                                           : std::max(least, Share(c, box[c].begin, box[c].end)));
+          steps.push_back(static_cast<int>(std::lround(std::log(widths[c]) / std::log(step))));
+        }
+        WidthClass& own = classes[steps];
+        if (own.widths.empty()) own.widths = widths;
+        own.weight += query.weight / static_cast<double>(query.boxes.size());
+      }
+    }
+    classes_.clear();
+    for (auto& [steps, some] : classes) classes_.push_back(std::move(some));
+  }
 
   // The share of all rows whose rank is in [begin, end).
   double Share(size_t column, uint32_t begin, uint32_t end) const {
@@ -299,7 +314,9 @@ class TreeBuilder {
   // The same for a box of the many that it is cut into: in halves along the column that saves
   // most, and what is small in whichever way is best.
   double ReadsCutUp(Lengths lengths, double pieces) const {
-    while (pieces > kTriedLeavesMax) {
+    const int tried = std::clamp(kTriedLeavesAndColumnsMax - static_cast<int>(lengths.size()), 2,
+                                 kTriedLeavesMax);
+    while (pieces > tried) {
       pieces /= 2;
       size_t best = 0;
       double least = 0;
