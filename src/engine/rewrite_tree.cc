@@ -66,7 +66,9 @@ double GroupShare(const RewriteGroups& groups, const RewriteSource& source) {
   std::vector<double> rows(groups.groups.size());
   double all = 0, squares = 0;
   for (int file = 0; file < source.file_count(); ++file) {
-    rows[group_of.at(source.path(file))] += static_cast<double>(source.row_count(file));
+    const auto group = group_of.find(source.path(file));   // every file has one
+    if (group == group_of.end()) continue;
+    rows[group->second] += static_cast<double>(source.row_count(file));
   }
   for (const double count : rows) {
     all += count;

@@ -230,6 +230,21 @@ def test_a_damaged_tree_is_an_error_or_another_tree(place):
     assert refused > 40
 
 
+def test_a_file_that_cannot_be_read_is_left_out_of_the_tree_too(place):
+    path = place / "table" / "f2.parquet"
+    data = bytearray(path.read_bytes())
+    chunk = pq.read_metadata(path).row_group(0).column(0)
+    for i in range(200):
+        data[chunk.data_page_offset + 500 + i] ^= 0x5A
+    path.write_bytes(data)
+    assert fails(place, f"tree({place}/log)").error["error"] == "Corrupt"
+    done = rewrite(place, f"tree({place}/log)", "out", "--skip-bad-files", "--target-file-rows",
+                   1000)
+    assert done["rows_out"] == ROWS - ROWS // 4
+    assert [skipped["path"] for skipped in done["skipped"]] == ["f2.parquet"]
+    assert (place / "out" / "_grebe_layout.json").exists()
+
+
 def test_a_log_that_changed_is_not_gone_on_with(place):
     args = ["--target-file-rows", 1000]
     failed = subprocess.run(
