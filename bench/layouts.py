@@ -86,6 +86,8 @@ def data_sets(args):
             lambda: table_of(uniform(rows, 2, rng(5)), rng(9)),
         "uniform, 2 columns, four fifths of the log on the first, a fifth on the second":
             lambda: table_of(uniform(rows, 2, rng(6)), rng(9)),
+        "uniform, 2 columns, four fifths of the log on the first, a fifth on both":
+            lambda: table_of(uniform(rows, 2, rng(7)), rng(9)),
     }
     if args.tpch and not os.path.isdir(args.duckdb_s3):
         print(f"NOTICE: TPC-H is left out: no folder {args.duckdb_s3}", file=sys.stderr)
@@ -322,8 +324,10 @@ def measure(args, workload, layouts, folder, name):
 def run_set(args, name, make, folder):
     table, columns = make()
     rng = np.random.default_rng([args.seed, 77])
+    # Predicates on the first column, on the second, on all.
     shares = ((1, 1, 1) if "four fifths" not in name
-              else (2.4, 0.6, 0) if "a fifth" in name else (2.4, 0.3, 0.3))
+              else (2.4, 0.6, 0) if "a fifth on the second" in name
+              else (2.4, 0, 0.6) if "a fifth on both" in name else (2.4, 0.3, 0.3))
     workload = Workload(table, columns, args.queries, shares, rng)
     layouts = Layouts(args, table, columns, workload, folder)
     results = {}
