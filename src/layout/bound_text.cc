@@ -56,8 +56,8 @@ std::string TimeText(int64_t units, int unit) {
 
 std::string InstantText(int64_t value, int unit) {
   const int64_t per_day = kSecondsPerDay * kUnitsPerSecond[unit];
-  const int64_t days = FloorDivide(value, per_day);
-  return DateText(days) + "T" + TimeText(value - days * per_day, unit);
+  const int64_t units = (value % per_day + per_day) % per_day;   // days * per_day may not fit
+  return DateText(FloorDivide(value, per_day)) + "T" + TimeText(units, unit);
 }
 
 std::string HexText(std::string_view bytes) {
