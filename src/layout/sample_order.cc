@@ -1,7 +1,5 @@
 #include "layout/sample_order.h"
 
-#include <arrow/array/array_binary.h>
-#include <arrow/array/array_decimal.h>
 #include <arrow/array/array_primitive.h>
 #include <arrow/compute/api_vector.h>
 #include <arrow/scalar.h>
@@ -16,36 +14,12 @@
 #include "curve/ordered_bytes.h"
 #include "curve/rank.h"
 #include "layout/cuts.h"
+#include "layout/value_order.h"
 
 namespace grebe::layout {
 namespace {
 
 constexpr int kRankBits = 16;
-
-// What raw mode makes of a value.
-Result<uint64_t> WordOf(const arrow::Scalar& value) {
-  const arrow::DataType& type = *value.type;
-  if (arrow::is_base_binary_like(type.id())) {
-    const auto& binary = static_cast<const arrow::BaseBinaryScalar&>(value);
-    return curve::OrderedPrefix(binary.view());
-  }
-  if (arrow::is_floating(type.id()) || arrow::is_decimal(type.id())) {
-    ARROW_ASSIGN_OR_RAISE(const auto number, value.CastTo(arrow::float64()));
-    return curve::OrderedDouble(static_cast<const arrow::DoubleScalar&>(*number).value);
-  }
-  if (type.id() == arrow::Type::BOOL) {
-    return curve::OrderedBool(static_cast<const arrow::BooleanScalar&>(value).value);
-  }
-  if (type.id() == arrow::Type::UINT64) {
-    return curve::OrderedUint(static_cast<const arrow::UInt64Scalar&>(value).value);
-  }
-  const bool days = type.id() == arrow::Type::DATE32 || type.id() == arrow::Type::TIME32;
-  ARROW_ASSIGN_OR_RAISE(auto whole, value.CastTo(days ? arrow::int32() : arrow::int64()));
-  if (days) {
-    ARROW_ASSIGN_OR_RAISE(whole, whole->CastTo(arrow::int64()));
-  }
-  return curve::OrderedInt(static_cast<const arrow::Int64Scalar&>(*whole).value);
-}
 
 // Ids of a column for a curve, and how many bits they have.
 std::vector<uint64_t> IdsOf(const RankedColumn& column, bool raw, bool spread, int* bits) {
@@ -111,7 +85,7 @@ Result<RankedColumn> RankColumn(const arrow::Array& values) {
                         arrow::compute::SortIndices(values, options));
   const auto& order = static_cast<const arrow::UInt64Array&>(*sorted);
   arrow::EqualOptions equal = arrow::EqualOptions::Defaults().nans_equal(true);
-  uint64_t word = 0;
+  ARROW_RETURN_NOT_OK(ValueWords(values, out.words.data()));
   for (int64_t i = 0; i < order.length(); ++i) {
     const auto row = static_cast<int64_t>(order.Value(i));
     if (values.IsNull(row)) break;    // at the end
@@ -119,7 +93,6 @@ Result<RankedColumn> RankColumn(const arrow::Array& values) {
     if (last < 0 || !values.RangeEquals(last, last + 1, row, values, equal)) {
       out.first_rows.push_back(row);
       ARROW_ASSIGN_OR_RAISE(const auto value, values.GetScalar(row));
-      ARROW_ASSIGN_OR_RAISE(word, WordOf(*value));
       if (value->type->id() == arrow::Type::DOUBLE) {
         out.has_nan = std::isnan(static_cast<const arrow::DoubleScalar&>(*value).value);
       } else if (value->type->id() == arrow::Type::FLOAT) {
@@ -127,7 +100,6 @@ Result<RankedColumn> RankColumn(const arrow::Array& values) {
       }
     }
     out.ranks[static_cast<size_t>(row)] = static_cast<uint32_t>(out.first_rows.size() - 1);
-    out.words[static_cast<size_t>(row)] = word;
   }
   return out;
 }

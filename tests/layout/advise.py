@@ -5,6 +5,7 @@ pyarrow and measured by grebe layout report; and each warning has its cause.
   tests/layout/advise.py [--seed N]
 """
 
+import decimal
 import json
 import os
 import pathlib
@@ -50,6 +51,8 @@ def make_rows(rng, count):
         "url": [f"https://example.org/{rng.randint(0, 9999):04}" for _ in range(count)],
         "like_a": [value * 3 + rng.randint(0, 2) for value in a],
         "c": [rng.random() for _ in range(count)],
+        "price": pa.array([decimal.Decimal(rng.randint(0, 99999)) / 100 for _ in range(count)],
+                          pa.decimal128(9, 2)),
         "d": [rng.random() if rng.random() < 0.3 else None for _ in range(count)],
     })
 
@@ -158,6 +161,9 @@ def check_warnings(rows, folder):
     assert any("raw mode" in w for w in warnings_of(folder, cases[1][0], plain))
     assert not any("statistics" in w or "raw mode" in w
                    for w in warnings_of(folder, "a < 1000\n", plain))
+    for log in ("price > 1.6\n", "price = 12.5\n", "price IN (1, 2.25)\n"):
+        seen = grebe_candidates(folder, plain, log)
+        assert seen["sort(price)"] < 0.5 * seen[""] or log[6] == ">", seen
     equal = grebe_candidates(folder, plain, "url = 'https://example.org/0042'\n")
     assert equal["bucket(32,url)"] == min(equal.values()), equal
 
