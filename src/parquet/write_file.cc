@@ -69,8 +69,14 @@ auto GuardedWrite(std::string_view doing, Function&& function) {
   return out;
 }
 
-Result<std::string> ArrowSchemaText(const arrow::Schema& schema) {
-  ARROW_ASSIGN_OR_RAISE(auto bytes, arrow::ipc::SerializeSchema(*schema.RemoveMetadata()));
+// The schema with the file's own keys: a reader that finds an Arrow schema takes the schema's
+// metadata from there alone.
+Result<std::string> ArrowSchemaText(
+    const arrow::Schema& schema,
+    const std::shared_ptr<const arrow::KeyValueMetadata>& key_values) {
+  const auto whole = key_values->size() > 0 ? schema.WithMetadata(key_values)
+                                            : schema.RemoveMetadata();
+  ARROW_ASSIGN_OR_RAISE(auto bytes, arrow::ipc::SerializeSchema(*whole));
   return arrow::util::base64_encode(std::string_view(*bytes));
 }
 
@@ -82,7 +88,7 @@ Result<std::shared_ptr<const arrow::KeyValueMetadata>> FileKeyValues(
   for (int64_t i = 0; given != nullptr && i < given->size(); ++i) {
     if (given->key(i) != kArrowSchemaKey) out->Append(given->key(i), given->value(i));
   }
-  ARROW_ASSIGN_OR_RAISE(auto text, ArrowSchemaText(*schema));
+  ARROW_ASSIGN_OR_RAISE(auto text, ArrowSchemaText(*schema, out));
   out->Append(kArrowSchemaKey, std::move(text));
   return out;
 }
