@@ -45,7 +45,8 @@ struct RewriteLayout {
   // by cogroup_order (default: the source's order).
   std::string cogroup;
   std::string cogroup_order;
-  // A list-of-structs column to be taken apart again into rows.
+  // A list-of-structs column to be taken apart again into rows. A row whose list is empty or null
+  // would be lost: InvalidArgument names it.
   std::string ungroup;
 };
 
@@ -88,7 +89,8 @@ struct RewriteRequest {
   RewriteLayout layout;
   RewriteSizes sizes;
   RewriteRun run;
-  // An index of the new files, written in the same pass: its key columns. Empty: none.
+  // An index of the new files, written in the same pass: its key columns, which the files must
+  // have (partition columns that keep their folders are not in them). Empty: none.
   std::vector<std::string> index_key;
   std::string index_name;            // default: the key columns joined by '+'
 };

@@ -90,6 +90,7 @@ class Rewriter {
   std::string LeftOut(size_t group);
   Status RunGroups();
   Status RunGroup(size_t group);
+  Status WriteNoRows();
   Result<std::unique_ptr<engine::RewriteSource>> OpenGroup(const RewriteGroup& group);
   layout::RewriteOptions JobOptions(const engine::RewriteSource& source);
   Result<engine::RewriteFileOptions> FileOptions(const engine::RewriteSource& source) const;
@@ -226,7 +227,7 @@ Status Rewriter::FindTree() {
     ARROW_ASSIGN_OR_RAISE(const auto source, OpenGroup({"", snapshot_.files}));
     ARROW_ASSIGN_OR_RAISE(order_.tree, engine::LearnTree(log.queries, groups_, *source,
                                                          JobOptions(*source)));
-    if (order_.tree == nullptr) return Status::OK();   // no rows: nothing will be written
+    if (order_.tree == nullptr) return Status::OK();   // no rows
   }
   if (!order_.then) {
     order_.then = Settled(log.saved ? log.saved->then : engine::OrderWithin(*order_.tree));
@@ -402,7 +403,27 @@ Status Rewriter::RunGroups() {
   for (size_t group = 0; group < groups_.groups.size(); ++group) {
     ARROW_RETURN_NOT_OK(RunGroup(group));
   }
-  return Status::OK();
+  return summary_.rows_in == 0 ? WriteNoRows() : Status::OK();
+}
+
+// A table without rows has a schema: one file keeps it, in the first group's folder.
+Status Rewriter::WriteNoRows() {
+  const std::string& folder = groups_.groups.front().folder;
+  ARROW_ASSIGN_OR_RAISE(const auto source, OpenGroup({folder, snapshot_.files}));
+  ARROW_ASSIGN_OR_RAISE(const engine::RewriteFileOptions file, FileOptions(*source));
+  if (request_.run.dry_run) {
+    summary_.files_out = 1;
+    return Status::OK();
+  }
+  engine::GroupTarget target(folder_.get(), 0, folder, NameMark(0), file,
+                             [&] { return LeftOut(0); }, index_.get());
+  ARROW_RETURN_NOT_OK(target.BeginWriting());
+  if (target.IsFinished(0)) {
+    summary_.files_resumed = 1;
+    return Status::OK();
+  }
+  ARROW_ASSIGN_OR_RAISE(const auto written, target.Create(0, 0));
+  return written->Finish();
 }
 
 Status Rewriter::Estimate(engine::RewriteSource& source, const layout::PreparedRewrite& prepared,
@@ -422,6 +443,14 @@ Status Rewriter::Estimate(engine::RewriteSource& source, const layout::PreparedR
 
 Status Rewriter::MakeIndex(const engine::RewriteFileOptions& file) {
   if (request_.index_key.empty() || index_ != nullptr) return Status::OK();
+  for (const std::string& column : request_.index_key) {
+    const bool kept = std::ranges::find(groups_.kept, column) != groups_.kept.end();
+    if (!kept || file.file_schema->GetFieldIndex(column) >= 0) continue;
+    return InvalidArgument(
+        "an index written in the same pass has the files' columns only, and this is a partition "
+        "column that keeps its folders: make one with 'grebe index create' afterwards", "column",
+        column);
+  }
   index::FragmentOptions options;
   options.memory_bytes_max = request_.run.memory_bytes_max / kIndexMemoryShare;
   options.spill_folder = request_.run.spill_folder;

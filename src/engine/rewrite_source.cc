@@ -82,7 +82,7 @@ Status RewriteSource::MakeSchemas() {
     ARROW_ASSIGN_OR_RAISE(full_schema_, layout::UngroupedSchema(read_schema_, options_.ungroup,
                                                                 key_values_.get()));
     for (File& file : files_) {
-      // One level for each item (and for each empty list): close enough to plan by.
+      // One level for each item (and for each empty list, which reading refuses).
       ARROW_ASSIGN_OR_RAISE(auto projection,
                             file.schema->Project(std::span(&options_.ungroup, 1)));
       ARROW_ASSIGN_OR_RAISE(const auto footer, FooterOf(file));
@@ -114,14 +114,16 @@ Status RewriteSource::Read(int ordinal, const std::vector<std::string>& columns,
   // What a list holds is named only once it is taken apart: then all is read.
   const bool whole = columns.empty() || !options_.ungroup.empty();
   ARROW_ASSIGN_OR_RAISE(auto shape, ShapeOf(whole ? std::vector<std::string>() : columns));
-  int64_t rows_given = 0;
+  int64_t rows_read = 0, rows_given = 0;
   const auto give = [&](const std::shared_ptr<arrow::RecordBatch>& read) -> Status {
     const std::vector<std::pair<std::string_view, int64_t>> paths = {{file.path,
                                                                       read->num_rows()}};
     ARROW_ASSIGN_OR_RAISE(auto rows, shape->Conform(file.schema.get(), read, paths));
     if (!options_.ungroup.empty()) {
-      ARROW_ASSIGN_OR_RAISE(rows, layout::Ungroup(*rows, options_.ungroup, full_schema_));
+      ARROW_ASSIGN_OR_RAISE(
+          rows, layout::Ungroup(*rows, rows_read, options_.ungroup, full_schema_));
     }
+    rows_read += read->num_rows();
     const auto schema = whole ? plain_schema_ : layout::PlainSchema(Bare(*rows->schema()));
     ARROW_ASSIGN_OR_RAISE(rows, layout::WithDictionariesOf(rows, schema));
     const int64_t first = rows_given;

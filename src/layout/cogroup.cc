@@ -126,13 +126,17 @@ Result<std::shared_ptr<arrow::Schema>> UngroupedSchema(const std::shared_ptr<arr
 }
 
 Result<std::shared_ptr<arrow::RecordBatch>> Ungroup(const arrow::RecordBatch& rows,
-                                                    const std::string& list,
+                                                    int64_t first_row, const std::string& list,
                                                     const std::shared_ptr<arrow::Schema>& schema) {
   const int place = rows.schema()->GetFieldIndex(list);
   const auto& lists = static_cast<const arrow::ListArray&>(*rows.column(place));
   std::vector<RowRef> parents, items;
   for (int64_t row = 0; row < lists.length(); ++row) {
-    if (lists.IsNull(row)) continue;
+    if (lists.IsNull(row) || lists.value_length(row) == 0) {
+      return InvalidArgument(
+          "a row's list is empty or null: taking it apart would lose the row", "column", list,
+          "row", first_row + row);
+    }
     for (int32_t item = lists.value_offset(row); item < lists.value_offset(row + 1); ++item) {
       parents.push_back({0, static_cast<uint32_t>(row)});
       items.push_back({0, static_cast<uint32_t>(item)});

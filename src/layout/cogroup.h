@@ -44,9 +44,10 @@ Result<std::shared_ptr<arrow::Schema>> UngroupedSchema(const std::shared_ptr<arr
                                                        const std::string& list,
                                                        const arrow::KeyValueMetadata* metadata);
 
-// One row for each item of the list; a row whose list is empty or null gives none.
+// One row for each item of the list. Errors: InvalidArgument (a row whose list is empty or null:
+// it would be lost), which names the row by its number, counted from first_row.
 Result<std::shared_ptr<arrow::RecordBatch>> Ungroup(const arrow::RecordBatch& rows,
-                                                    const std::string& list,
+                                                    int64_t first_row, const std::string& list,
                                                     const std::shared_ptr<arrow::Schema>& schema);
 
 }  // namespace grebe::layout

@@ -360,7 +360,7 @@ TEST(Cogroup, ThereAndBackIsTheSame) {
   const auto back = UngroupedSchema(schema, kCogroupColumn, &noted).ValueOrDie();
   ASSERT_TRUE(back->Equals(*rows->schema()));
   const auto flat =
-      Ungroup(*(*grouped)->CombineChunksToBatch().ValueOrDie(), kCogroupColumn, back);
+      Ungroup(*(*grouped)->CombineChunksToBatch().ValueOrDie(), 0, kCogroupColumn, back);
   ASSERT_TRUE(flat.ok()) << flat.status();
   EXPECT_TRUE((*flat)->Equals(*rows));
 }
