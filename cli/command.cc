@@ -1,18 +1,20 @@
 #include "cli/command.h"
 
-#include <arrow/io/file.h>
+#include <arrow/io/interfaces.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "grebe/error.h"
+#include "grebe/system_error.h"
 
 namespace grebe::cli {
 namespace {
@@ -41,53 +43,75 @@ int CodeOf(ErrorKind kind) {
 
 using WriteFunction = std::function<arrow::Status(arrow::io::OutputStream*)>;
 
-// stdout, with its errors told (Arrow's own stream of it hides them).
-class Stdout final : public arrow::io::OutputStream {
+// A file, pipe or stdout, with its errors told by their kinds (Arrow's own streams hide errors of
+// stdout, and call every other one an IOError).
+class FileSink final : public arrow::io::OutputStream {
  public:
-  arrow::Status Close() override { return Flush(); }
-  bool closed() const override { return false; }
+  // file: closed by Close() or with the sink, unless it is stdout.
+  FileSink(std::FILE* file, std::string path) : file_(file), path_(std::move(path)) {}
+  ~FileSink() override {
+    if (file_ != nullptr && file_ != stdout) std::fclose(file_);
+  }
+
+  arrow::Status Close() override {
+    ARROW_RETURN_NOT_OK(Flush());
+    if (file_ == stdout) return arrow::Status::OK();
+    return std::fclose(std::exchange(file_, nullptr)) == 0 ? arrow::Status::OK() : Failed(errno);
+  }
+  bool closed() const override { return file_ == nullptr; }
   arrow::Result<int64_t> Tell() const override { return position_; }
   arrow::Status Write(const void* data, int64_t size) override {
     const auto bytes = static_cast<size_t>(size);
-    if (std::fwrite(data, 1, bytes, stdout) != bytes) return Failed();
+    if (std::fwrite(data, 1, bytes, file_) != bytes) return Failed(errno);
     position_ += size;
     return arrow::Status::OK();
   }
   arrow::Status Flush() override {
-    return std::fflush(stdout) == 0 ? arrow::Status::OK() : Failed();
+    return std::fflush(file_) == 0 ? arrow::Status::OK() : Failed(errno);
   }
 
  private:
-  static arrow::Status Failed() { return arrow::Status::IOError("could not write to stdout"); }
+  arrow::Status Failed(int error_number) const {
+    // The reader went away, as `head` does: it has all it wants, so there is nothing to report.
+    if (error_number == EPIPE) std::_Exit(kReaderGone);
+    return ErrnoStatus(error_number, "cannot write", path_);
+  }
+
+  std::FILE* file_;
+  const std::string path_;
   int64_t position_ = 0;
 };
 
-arrow::Status WriteFile(const std::string& path, const WriteFunction& write) {
-  ARROW_ASSIGN_OR_RAISE(auto file, arrow::io::FileOutputStream::Open(path));
-  ARROW_RETURN_NOT_OK(write(file.get()));
-  return file->Close();
+// name: the file as errors call it.
+arrow::Status WriteFile(const std::string& path, const std::string& name,
+                        const WriteFunction& write) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  if (file == nullptr) return ErrnoStatus(errno, "cannot create", name);
+  FileSink sink(file, name);
+  ARROW_RETURN_NOT_OK(write(&sink));
+  return sink.Close();
 }
 
 }  // namespace
 
 arrow::Status WriteOutput(const Common& common, const WriteFunction& write) {
   if (common.output_path.empty()) {
-    Stdout out;
+    FileSink out(stdout, "stdout");
     ARROW_RETURN_NOT_OK(write(&out));
-    return out.Flush();
+    return out.Close();
   }
   // A link stays a link, and a device or pipe is written to, never replaced by a file.
   std::error_code ignored;
   const auto target = std::filesystem::weakly_canonical(common.output_path, ignored);
   const std::string path = target.empty() ? common.output_path : target.string();
   if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) {
-    return WriteFile(path, write);
+    return WriteFile(path, path, write);
   }
   const std::string temporary = path + ".tmp" + std::to_string(getpid());
   const auto write_and_rename = [&]() -> arrow::Status {
-    ARROW_RETURN_NOT_OK(WriteFile(temporary, write));
+    ARROW_RETURN_NOT_OK(WriteFile(temporary, path, write));
     if (std::rename(temporary.c_str(), path.c_str()) != 0) {
-      return arrow::Status::IOError("could not rename path=", path);
+      return ErrnoStatus(errno, "cannot rename to", path);
     }
     return arrow::Status::OK();
   };
@@ -105,7 +129,9 @@ void InstallInterruptHandler() {
   Interrupt();   // made before a handler can need it
   std::signal(SIGINT, OnSignal);
   std::signal(SIGTERM, OnSignal);
+  // Writes to a pipe without a reader, or beyond the size limit of files, fail with an error each.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 void AddSkipFlag(CLI::App* command, bool* skip_bad_files) {
@@ -194,9 +220,17 @@ arrow::Result<std::string> ReadInput(const std::string& path) {
   if (path == "-") {
     return std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
   }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return arrow::Status::Invalid("could not read the file path=", path);
-  return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (file == nullptr) return ErrnoStatus(errno, "cannot open", path);
+  std::string text;
+  char buffer[1 << 16];
+  for (size_t got; (got = std::fread(buffer, 1, sizeof(buffer), file)) > 0;) {
+    text.append(buffer, got);
+  }
+  const int error_number = std::ferror(file) != 0 ? errno : 0;
+  std::fclose(file);
+  if (error_number != 0) return ErrnoStatus(error_number, "cannot read", path);
+  return text;
 }
 
 int ReportError(const arrow::Status& status, bool json) {

@@ -25,6 +25,7 @@ enum ExitCode {
   kStorage = 5,         // storage, credentials, conflicts, limits
   kInternalError = 70,  // a bug
   kInterrupted = 130,
+  kReaderGone = 141,    // the reader of the output went away: what a shell says of SIGPIPE
 };
 
 // Options that several commands take.

@@ -1,9 +1,14 @@
 #include <gtest/gtest.h>
 
+#include <cerrno>
+#include <utility>
+
 #include "base/coding.h"
 #include "base/hash.h"
 #include "base/rng.h"
+#include "base/spill_file.h"
 #include "base/status.h"
+#include "grebe/system_error.h"
 
 namespace grebe {
 namespace {
@@ -16,6 +21,30 @@ TEST(StatusTest, KindSurvivesContextAndMapsArrowCodes) {
   EXPECT_EQ(KindOf(more), ErrorKind::kCorrupt);
   EXPECT_EQ(more.message(), "bad header offset_bytes=12 path=a.parquet");
   EXPECT_EQ(KindOf(Status::OutOfMemory("x")), ErrorKind::kLimitExceeded);
+}
+
+TEST(StatusTest, SystemErrorsAreTheKindToActOn) {
+  const std::pair<int, ErrorKind> cases[] = {
+      {ENOENT, ErrorKind::kNotFound},        {ENOTDIR, ErrorKind::kInvalidArgument},
+      {EISDIR, ErrorKind::kInvalidArgument}, {EACCES, ErrorKind::kPermission},
+      {EROFS, ErrorKind::kPermission},       {ENOSPC, ErrorKind::kLimitExceeded},
+      {EDQUOT, ErrorKind::kLimitExceeded},   {EFBIG, ErrorKind::kLimitExceeded},
+      {EIO, ErrorKind::kTransient}};
+  for (const auto& [error_number, kind] : cases) {
+    const Status status = ErrnoStatus(error_number, "cannot write", "a/b");
+    EXPECT_EQ(KindOf(status), kind) << error_number;
+    EXPECT_NE(status.message().find("path=a/b "), std::string::npos) << status.message();
+  }
+}
+
+TEST(SpillFileTest, AFolderThatIsNoneIsNamed) {
+  for (const auto& [folder, kind] : {std::pair("/nonexistent/x", ErrorKind::kNotFound),
+                                     std::pair("/dev/null", ErrorKind::kInvalidArgument)}) {
+    SpillFile file(folder);
+    const Status status = file.Append("bytes").status();
+    EXPECT_TRUE(IsKind(status, kind)) << status.ToString();
+    EXPECT_NE(status.message().find(folder), std::string::npos) << status.message();
+  }
 }
 
 TEST(CodingTest, VarintsRoundTripAndRefuseTruncation) {

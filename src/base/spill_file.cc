@@ -5,20 +5,10 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
+
+#include "grebe/system_error.h"
 
 namespace grebe {
-namespace {
-
-Status IoError(std::string_view what, int error) {
-  if (error == ENOSPC || error == EDQUOT) {
-    return LimitExceeded("no space left to spill", "error", std::strerror(error));
-  }
-  return Transient(what, "error", std::strerror(error));
-}
-
-}  // namespace
-
 SpillFile::~SpillFile() {
   if (fd_ >= 0) close(fd_);
 }
@@ -30,12 +20,16 @@ Status SpillFile::Open() {
     folder = named != nullptr && *named != '\0' ? named : "/tmp";
   }
   fd_ = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (fd_ >= 0) return Status::OK();
+  if (fd_ >= 0) {
+    folder_ = std::move(folder);
+    return Status::OK();
+  }
   // Filesystems without nameless files: the name goes before the first byte is written.
   std::string path = folder + "/grebe-spill-XXXXXX";
   fd_ = mkostemp(path.data(), O_CLOEXEC);
-  if (fd_ < 0) return AddContext(IoError("cannot make a spill file", errno), "folder", folder);
-  if (unlink(path.c_str()) != 0) return IoError("cannot unlink a spill file", errno);
+  if (fd_ < 0) return ErrnoStatus(errno, "cannot make a spill file", folder);
+  if (unlink(path.c_str()) != 0) return ErrnoStatus(errno, "cannot unlink a spill file", path);
+  folder_ = std::move(folder);
   return Status::OK();
 }
 
@@ -47,7 +41,9 @@ Result<int64_t> SpillFile::Append(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = pwrite(fd_, bytes.data(), bytes.size(), at);
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return IoError("cannot write a spill file", written < 0 ? errno : ENOSPC);
+    if (written <= 0) {
+      return ErrnoStatus(written < 0 ? errno : ENOSPC, "cannot write a spill file", folder_);
+    }
     bytes.remove_prefix(static_cast<size_t>(written));
     at += written;
   }
@@ -58,7 +54,7 @@ Status SpillFile::Read(int64_t offset_bytes, size_t size_bytes, char* out) const
   while (size_bytes > 0) {
     const ssize_t got = pread(fd_, out, size_bytes, offset_bytes);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return IoError("cannot read a spill file", errno);
+    if (got < 0) return ErrnoStatus(errno, "cannot read a spill file", folder_);
     if (got == 0) return Internal("spill file is too short", "offset_bytes", offset_bytes);
     out += got;
     offset_bytes += got;

@@ -13,7 +13,8 @@
 
 namespace grebe {
 
-// A temporary file that only grows. Threads: safe. Errors: LimitExceeded (no space), Transient.
+// A temporary file that only grows. Threads: safe. Errors: LimitExceeded (no space), NotFound,
+// InvalidArgument and Permission (of the folder), Transient.
 class SpillFile {
  public:
   // folder: empty means $TMPDIR, else /tmp. The file is made on the first Append.

@@ -10,6 +10,7 @@
 
 #include "base/column_by_path.h"
 #include "base/failpoint.h"
+#include "base/spill_file.h"
 #include "base/take_rows.h"
 #include "engine/covering_types.h"
 #include "engine/known_files.h"
@@ -382,6 +383,10 @@ Result<BuiltFragment> BuildFragment(const store::Location& root,
                                     const table::PartitionScheme& partitions,
                                     const store::Location& index_folder,
                                     const BuildOptions& options, IndexSpec* spec) {
+  // Tried first, so that a spill folder at fault is not taken for files at fault.
+  if (options.skip_bad_files || !options.spill_folder.empty()) {
+    ARROW_RETURN_NOT_OK(SpillFile(options.spill_folder).Append("tried").status());
+  }
   const bool types_open = spec->key_types.empty();
   if (types_open) {
     ARROW_RETURN_NOT_OK(TypesFromFiles(root, files, partitions, options, spec));

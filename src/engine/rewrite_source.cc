@@ -6,6 +6,7 @@
 #include "layout/dictionaries.h"
 #include "layout/memory_share.h"
 #include "layout/parallel.h"
+#include "scan/file_set.h"
 
 namespace grebe::engine {
 namespace {
@@ -40,7 +41,8 @@ Status RewriteSource::ReadFooters(std::vector<store::Object> objects) {
     if (!root_.path.empty()) object->path = root_.path + "/" + object->path;
     auto footer = pq::Footer::Read(*root_.store, object);
     if (!footer.ok()) {
-      if (options_.skip_file && options_.skip_file(files[i].path, footer.status())) {
+      if (scan::IsBadFile(footer.status()) && options_.skip_file &&
+          options_.skip_file(files[i].path, footer.status())) {
         return Status::OK();
       }
       return AddContext(footer.status(), "file", files[i].path);

@@ -46,7 +46,7 @@ class PieceStore {
   const std::vector<bool>& excluded() const { return excluded_; }
 
   // The partition's rows (those of excluded files among them); the store forgets them.
-  // Errors: Transient, LimitExceeded (spill file).
+  // Errors: those of SpillFile.
   Result<std::vector<Piece>> Take(size_t partition);
   // Without those of excluded files.
   int64_t row_count(size_t partition) const;

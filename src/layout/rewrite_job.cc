@@ -26,8 +26,7 @@ bool IsFileError(const Status& status) {
     case ErrorKind::kCorrupt:
     case ErrorKind::kUnsupported:
     case ErrorKind::kNotFound:
-    case ErrorKind::kStale:
-    case ErrorKind::kPermission: return true;
+    case ErrorKind::kStale: return true;
     default: return false;
   }
 }
@@ -234,15 +233,18 @@ class Job {
         const int file = next.fetch_add(1);
         if (file >= source_.file_count()) return scatter.Flush();
         if (prepared_.skipped[static_cast<size_t>(file)]) continue;
+        Status added;
         const auto add = [&](const auto& rows, int64_t first_row) -> Status {
           if (options_.stop != nullptr) ARROW_RETURN_NOT_OK(options_.stop->Check());
           GREBE_FAILPOINT("rewrite.mid_read");
           Report(rows->num_rows());
           rows_read_ += rows->num_rows();
-          return scatter.Add(rows, file, first_row);
+          added = scatter.Add(rows, file, first_row);
+          return added;
         };
         const Status status = source_.Read(file, {}, batch_rows, add);
         if (status.ok()) continue;
+        ARROW_RETURN_NOT_OK(added);   // spilling failed: no fault of the file
         if (!SkipsFile(options_, file, status)) return status;
         std::lock_guard lock(mutex_);
         bad_files_.push_back(file);

@@ -15,6 +15,7 @@
 
 #include "base/failpoint.h"
 #include "base/hash.h"
+#include "grebe/system_error.h"
 
 namespace grebe::store {
 namespace {
@@ -122,30 +123,8 @@ Status ListFolder(const Folder& folder, std::string_view prefix, std::string_vie
 
 }  // namespace
 
-Status ErrnoStatus(int error_number, std::string_view what, std::string_view path) {
-  ErrorKind kind = ErrorKind::kTransient;
-  switch (error_number) {
-    case ENOENT:
-    case ENOTDIR:
-    case ELOOP:
-    case EISDIR: kind = ErrorKind::kNotFound; break;
-    case ENAMETOOLONG: kind = ErrorKind::kInvalidArgument; break;
-    case EACCES:
-    case EPERM:
-    case EROFS: kind = ErrorKind::kPermission; break;
-    case EMFILE:
-    case ENFILE:
-    case ENOMEM:
-    case ENOSPC:
-    case EDQUOT:
-    case EFBIG: kind = ErrorKind::kLimitExceeded; break;
-    default: break;
-  }
-  std::string message(what);
-  message += " path=" + std::string(path) + " errno=" + std::to_string(error_number);
-  char text[128];
-  message += std::string(" reason=") + ::strerror_r(error_number, text, sizeof(text));
-  return MakeError(kind, std::move(message));
+Status StatFailed(int error_number, std::string_view path) {
+  return ErrnoStatus(error_number == ENOTDIR ? ENOENT : error_number, "cannot stat", path);
 }
 
 Identity IdentityOfStat(const struct stat& st) {
@@ -210,7 +189,7 @@ Result<FileNow> FileCache::Open(const std::string& path) {
   if (::stat(path.c_str(), &now.st) != 0) {
     const int error_number = errno;
     Forget(path);
-    return ErrnoStatus(error_number, "cannot open", path);
+    return StatFailed(error_number, path);
   }
   now.file = Find(path);
   if (now.file != nullptr && now.file->Is(now.st)) return now;

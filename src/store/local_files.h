@@ -14,9 +14,8 @@
 
 namespace grebe::store {
 
-// The typed error of a failed system call: ENOENT -> NotFound, EACCES -> Permission, ENOSPC and
-// EMFILE -> LimitExceeded, the rest -> Transient.
-Status ErrnoStatus(int error_number, std::string_view what, std::string_view path);
+// The typed error of a failed stat. A path below a file names nothing: NotFound.
+Status StatFailed(int error_number, std::string_view path);
 
 // size and "mtime_ns-inode". What it cannot tell apart: two writes to one file within one tick
 // of the kernel's clock (1 to 10 ms; finer on Linux 6.13 and later) that leave the size the same.

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "grebe/system_error.h"
 #include "store/local_files.h"
 #include "store/work_pool.h"
 
@@ -104,7 +105,7 @@ class LocalStore final : public Store {
   Result<Object> Stat(std::string_view path) override {
     const std::string name(path);
     struct stat st;
-    if (::stat(name.c_str(), &st) != 0) return ErrnoStatus(errno, "cannot stat", path);
+    if (::stat(name.c_str(), &st) != 0) return StatFailed(errno, path);
     if (!S_ISREG(st.st_mode)) return NotFound("not a file", "path", path);
     return Object{name, IdentityOfStat(st)};
   }

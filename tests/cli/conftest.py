@@ -1,0 +1,6 @@
+"""The folder of what the tests share."""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
