@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/number_option.h"
 #include "grebe/lookup.h"
 
 namespace grebe::cli {
@@ -30,7 +31,7 @@ arrow::Status RunBench(const Common& common, const BenchFlags& flags) {
   ARROW_ASSIGN_OR_RAISE(auto keys, index->ParseKeys(text));
   if (keys->num_rows() == 0) return arrow::Status::Invalid("no keys path=", flags.keys_from);
   GetOptions options;
-  options.columns = SplitColumns(flags.columns);
+  ARROW_ASSIGN_OR_RAISE(options.columns, SplitColumns(flags.columns));
   options.coalesce = !flags.no_coalesce;
 
   std::vector<double> times_us;
@@ -83,17 +84,17 @@ void AddBenchCommands(CLI::App* app, Common* common) {
       ->required();
   lookup->add_option("--columns", flags.columns, "Columns to return (default: all)");
   lookup->add_option("--warmup", flags.warmup, "Lookups not counted, first")
-      ->capture_default_str()->check(CLI::NonNegativeNumber);
+      ->capture_default_str()->check(AtLeast(0));
   lookup->add_option("--rounds", flags.rounds, "Times to go through the keys")
-      ->capture_default_str()->check(CLI::PositiveNumber);
+      ->capture_default_str()->check(AtLeast(1));
   lookup->add_flag("--no-coalesce", flags.no_coalesce, "One request a page");
   auto& cache = flags.open.cache;
   lookup->add_option("--block-cache", cache.block_bytes_max, "Bytes (-1: 1/16 of memory)")
-      ->capture_default_str();
+      ->capture_default_str()->transform(Size(-1));
   lookup->add_option("--dictionary-cache", cache.dictionary_bytes_max, "Bytes (-1: 1/8 of memory)")
-      ->capture_default_str();
+      ->capture_default_str()->transform(Size(-1));
   lookup->add_option("--page-cache", cache.page_bytes_max, "Bytes (-1: 1/16 of memory)")
-      ->capture_default_str();
+      ->capture_default_str()->transform(Size(-1));
   OnCommand(lookup, common, [=] { return RunBench(*common, flags); });
 }
 

@@ -136,7 +136,8 @@ void InstallInterruptHandler() {
 
 void AddSkipFlag(CLI::App* command, bool* skip_bad_files) {
   command->add_flag("--skip-bad-files", *skip_bad_files,
-                    "Leave out files that cannot be read, and say which");
+                    "Leave out damaged, unsupported and vanished files, and say which; a file that "
+                    "one has no permission to read is an error all the same");
 }
 
 void AddTableOptions(CLI::App* command, Common* common) {
@@ -169,16 +170,20 @@ void AddOutputOptions(CLI::App* command, Common* common) {
   command->add_option("-o,--output", common->output_path, "File to write (default: stdout)");
 }
 
-std::vector<std::string> SplitColumns(const std::string& text) {
+arrow::Result<std::vector<std::string>> SplitColumns(const std::string& text) {
   std::vector<std::string> out;
   std::string current;
   bool quoted = false, any = false;
-  for (char c : text) {
-    if (c == '"') {
+  for (size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '"' && quoted && text.compare(at + 1, 1, "\"") == 0) {
+      current += '"';
+      ++at;
+    } else if (c == '"') {
       quoted = !quoted;
       any = true;
     } else if (c == ',' && !quoted) {
-      if (any) out.push_back(current);
+      if (any) out.push_back(std::move(current));
       current.clear();
       any = false;
     } else {
@@ -186,7 +191,8 @@ std::vector<std::string> SplitColumns(const std::string& text) {
       any = true;
     }
   }
-  if (any) out.push_back(current);
+  if (quoted) return arrow::Status::Invalid("columns with an unclosed quote text=", text);
+  if (any) out.push_back(std::move(current));
   return out;
 }
 

@@ -48,8 +48,9 @@ void AddSkipFlag(CLI::App* command, bool* skip_bad_files);
 // --format and -o.
 void AddOutputOptions(CLI::App* command, Common* common);
 
-// "a,b.c" -> {"a", "b.c"}; a comma inside "double quotes" does not separate.
-std::vector<std::string> SplitColumns(const std::string& text);
+// "a,b.c" -> {"a", "b.c"}. A comma inside "double quotes" does not separate; a quote inside them is
+// written twice, as in --where and --by. Errors: an unclosed quote.
+arrow::Result<std::vector<std::string>> SplitColumns(const std::string& text);
 
 // Runs the body when the command was given, and records how it ended.
 void OnCommand(CLI::App* command, Common* common, std::function<arrow::Status()> body);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "cli/command.h"
+#include "cli/number_option.h"
 #include "grebe/error.h"
 #include "grebe/lookup.h"
 
@@ -153,7 +154,7 @@ arrow::Result<bool> PrintExplain(const Common& common, const LookupFlags& flags,
 arrow::Status RunGet(Common* common, LookupFlags* flags) {
   ARROW_ASSIGN_OR_RAISE(OpenedKeys opened, OpenAndParse(*common, *flags));
   GetOptions options = flags->options;
-  options.columns = SplitColumns(flags->columns);
+  ARROW_ASSIGN_OR_RAISE(options.columns, SplitColumns(flags->columns));
   options.coalesce = !flags->no_coalesce;
   options.verify_crc = !flags->no_crc;
   ARROW_ASSIGN_OR_RAISE(GetResult result,
@@ -198,9 +199,9 @@ void AddGetCommands(CLI::App* app, Common* common) {
   AddKeyOptions(get, &flags);
   get->add_option("--columns", flags.columns, "Columns to return, as in a,b.c (default: all)");
   get->add_option("--limit", flags.options.limit, "Most rows of each key")
-      ->check(CLI::NonNegativeNumber);
+      ->check(AtLeast(0));
   get->add_option("--offset", flags.options.offset, "Rows of each key to skip")
-      ->check(CLI::NonNegativeNumber);
+      ->check(AtLeast(0));
   get->add_flag("--no-coalesce", flags.no_coalesce, "One request a page: no gaps are bridged");
   get->add_flag("--no-crc", flags.no_crc, "Do not check page checksums");
   AddOutputOptions(get, common);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/number_option.h"
 #include "cli/progress.h"
 
 namespace grebe::cli {
@@ -23,7 +24,7 @@ struct BuildFlags {
 void AddBuildOptions(CLI::App* command, BuildFlags* flags) {
   command->add_option("--memory", flags->options.memory_bytes_max,
                       "Bytes of build buffers; beyond it the build spills to disk")
-      ->capture_default_str()->check(CLI::Range(int64_t{1} << 20, int64_t{1} << 40));
+      ->capture_default_str()->transform(Size(int64_t{1} << 20, int64_t{1} << 40));
   command->add_option("--spill-folder", flags->options.spill_folder, "Where a build spills");
   command->add_option("--threads", flags->options.threads, "0: one per core")
       ->check(CLI::Range(0, 1024));
@@ -66,8 +67,8 @@ void AddCreate(CLI::App* index, Common* common, BuildFlags* flags) {
   AddSkipFlag(command, &flags->options.skip_bad_files);
   OnCommand(command, common, [=]() -> arrow::Status {
     CreateOptions options;
-    options.key = SplitColumns(flags->key);
-    options.covering = SplitColumns(flags->covering);
+    ARROW_ASSIGN_OR_RAISE(options.key, SplitColumns(flags->key));
+    ARROW_ASSIGN_OR_RAISE(options.covering, SplitColumns(flags->covering));
     options.sorted = flags->sorted;
     options.build = flags->options;
     arrow::Result<BuildSummary> summary = [&] {
@@ -145,7 +146,7 @@ void AddVerify(CLI::App* index, Common* common, BuildFlags* flags) {
   command->add_flag("--clean", flags->verify.clean, "Remove what killed builds left");
   command->add_option("--orphan-age", flags->verify.orphan_age_seconds,
                       "Seconds before an unreferenced object counts as left over")
-      ->capture_default_str()->check(CLI::NonNegativeNumber);
+      ->capture_default_str()->check(AtLeast(0));
   OnCommand(command, common, [=]() -> arrow::Status {
     ARROW_ASSIGN_OR_RAISE(auto report, VerifyIndex(common->ref, flags->verify));
     ARROW_RETURN_NOT_OK(WriteOutput(*common, report.ToJson() + "\n"));

@@ -1,5 +1,6 @@
 // grebe layout advise
 #include "cli/layout_command.h"
+#include "cli/number_option.h"
 #include "grebe/layout.h"
 
 namespace grebe::cli {
@@ -30,10 +31,10 @@ void AddLayoutAdviseCommand(CLI::App* layout, Common* common) {
   AddLayoutTableOptions(command, common);
   AddQueriesOption(command, &flags.queries)->required();
   command->add_option("--sample", flags.options.sample_rows, "Rows to try layouts on, about")
-      ->capture_default_str()->check(CLI::PositiveNumber);
+      ->capture_default_str()->check(AtLeast(1));
   command->add_option("--target-file-size", flags.options.target_file_bytes,
                       "Bytes of a file, about (default: as the table's files)")
-      ->transform(CLI::AsSizeValue(false));
+      ->transform(Size(0));
   AddSkipFlag(command, &flags.table.skip_bad_files);
   AddTextOrJson(command, common);
   OnCommand(command, common, [=] { return RunAdvise(*common, flags); });

@@ -1,5 +1,6 @@
 // grebe layout report
 #include "cli/layout_command.h"
+#include "cli/number_option.h"
 #include "grebe/layout.h"
 
 namespace grebe::cli {
@@ -15,7 +16,7 @@ struct ReportFlags {
 
 arrow::Status RunReport(const Common& common, const ReportFlags& flags) {
   LayoutReportOptions options = flags.options;
-  options.columns = SplitColumns(flags.columns);
+  ARROW_ASSIGN_OR_RAISE(options.columns, SplitColumns(flags.columns));
   options.pages = !flags.no_pages;
   if (!flags.queries.empty()) {
     ARROW_ASSIGN_OR_RAISE(options.queries, ReadInput(flags.queries));
@@ -58,7 +59,7 @@ void AddLayoutReportCommands(CLI::App* layout, Common* common) {
   AddQueriesOption(report, &flags.queries);
   report->add_option("--sample", flags.options.sample_rows,
                      "Estimate the rows that queries want from about so many (default: count)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(AtLeast(0));
   report->add_flag("--no-pages", flags.no_pages, "Do not read page indexes");
   report->add_option("--html", flags.html, "Write a page with pictures to this file");
   report->add_option("--compare", flags.compare, "With --html: another table, shown as after");

@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "cli/layout_command.h"
+#include "cli/number_option.h"
 #include "cli/progress.h"
 #include "grebe/rewrite.h"
 
@@ -21,13 +22,13 @@ void AddSizeOptions(CLI::App* command, RewriteFlags* flags) {
       ->capture_default_str()->check(CLI::IsMember({"analytics", "serving"}));
   command->add_option("--target-file-size", sizes.target_file_bytes,
                       "Bytes of a file, about (default: 128 MiB)")
-      ->check(CLI::PositiveNumber);
+      ->transform(Size(1));
   command->add_option("--target-file-rows", sizes.target_file_rows, "Rows of a file, about")
-      ->check(CLI::PositiveNumber)->excludes("--target-file-size");
+      ->check(AtLeast(1))->excludes("--target-file-size");
   command->add_option("--row-group-rows", sizes.row_group_rows, "Rows of a row group, about")
-      ->check(CLI::PositiveNumber);
+      ->check(AtLeast(1));
   command->add_option("--page-size", sizes.page_bytes, "Bytes of a page before compression")
-      ->check(CLI::PositiveNumber);
+      ->transform(Size(1));
   command->add_option("--pages", sizes.pages,
                       "aligned: all columns' pages end at the same rows; per-key: one page a key; "
                       "free (default: the preset's)")
@@ -39,7 +40,7 @@ void AddRunOptions(CLI::App* command, RewriteFlags* flags) {
   RewriteRun& run = flags->request.run;
   command->add_option("--memory", run.memory_bytes_max,
                       "Bytes of memory, at least 128MB; beyond it rows spill to disk")
-      ->capture_default_str()->transform(CLI::AsSizeValue(false));
+      ->capture_default_str()->transform(Size(0));
   command->add_option("--spill-folder", run.spill_folder, "Where rows spill");
   command->add_option("--threads", run.threads, "0: one per core")->check(CLI::Range(0, 1024));
   AddSkipFlag(command, &run.skip_bad_files);
@@ -51,9 +52,9 @@ arrow::Status Run(const Common& common, RewriteFlags* flags) {
   RewriteRequest& request = flags->request;
   request.table_uri = common.ref.table_uri;
   request.connect = common.ref.connect;
-  request.index_key = SplitColumns(flags->index_key);
+  ARROW_ASSIGN_OR_RAISE(request.index_key, SplitColumns(flags->index_key));
   request.index_name = flags->index_name;
-  request.sizes.bloom = SplitColumns(flags->bloom);
+  ARROW_ASSIGN_OR_RAISE(request.sizes.bloom, SplitColumns(flags->bloom));
   if (!flags->files.empty()) {
     ARROW_ASSIGN_OR_RAISE(const std::string plan, ReadInput(flags->files));
     ARROW_ASSIGN_OR_RAISE(request.file_groups, ParsePlanFiles(plan));

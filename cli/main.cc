@@ -2,10 +2,31 @@
 // nothing.
 #include <algorithm>
 #include <iostream>
+#include <string>
 #include <string_view>
 
 #include "cli/command.h"
 #include "grebe/version.h"
+
+namespace {
+
+// What was wrong with the arguments; of a command that does not exist CLI11 says only that one is
+// required.
+std::string MessageOf(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* at = &app;
+  std::string name;
+  while (!at->get_subcommands().empty()) {
+    at = at->get_subcommands().back();
+    name += at->get_name() + " ";
+  }
+  if (at->get_require_subcommand_min() == 0) return error.what();
+  for (const std::string& word : at->remaining()) {
+    if (!word.starts_with('-')) return "there is no command '" + name + word + "'";
+  }
+  return error.what();
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace grebe::cli;
@@ -31,10 +52,11 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& success) {   // --help, --version
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
+    const std::string message = MessageOf(app, error);
     if (std::find(argv, argv + argc, std::string_view("--json-errors")) != argv + argc) {
-      return ReportError(arrow::Status::Invalid(error.what()), /*json=*/true);
+      return ReportError(arrow::Status::Invalid(message), /*json=*/true);
     }
-    std::cerr << "grebe: " << error.what() << "\nTry 'grebe --help', or --help after a command.\n";
+    std::cerr << "grebe: " << message << "\nTry 'grebe --help', or --help after a command.\n";
     return kUsage;
   }
   return common.exit_code;

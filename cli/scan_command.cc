@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "cli/command.h"
+#include "cli/number_option.h"
 #include "grebe/scan.h"
 
 namespace grebe::cli {
@@ -26,7 +27,7 @@ arrow::Status WriteBatches(Scan* scan, RowFormat format, arrow::io::OutputStream
 
 arrow::Status RunScan(const Common& common, const ScanFlags& flags) {
   ScanOptions options = flags.options;
-  options.columns = SplitColumns(flags.columns);
+  ARROW_ASSIGN_OR_RAISE(options.columns, SplitColumns(flags.columns));
   options.coalesce = !flags.no_coalesce;
   options.verify_crc = !flags.no_crc;
   options.stop = &Interrupt();
@@ -61,9 +62,9 @@ void AddScanCommand(CLI::App* app, Common* common) {
                    "A predicate, as in \"a >= 5 AND day IN ('2026-01-01')\" (default: every row)");
   scan->add_option("--columns", flags.columns, "Columns to return, as in a,b.c (default: all)");
   scan->add_option("--limit", flags.options.limit, "Most rows to return")
-      ->check(CLI::NonNegativeNumber);
+      ->check(AtLeast(0));
   scan->add_option("--offset", flags.options.offset, "Rows to skip")
-      ->check(CLI::NonNegativeNumber);
+      ->check(AtLeast(0));
   AddSkipFlag(scan, &flags.options.skip_bad_files);
   scan->add_flag("--no-coalesce", flags.no_coalesce, "One request a page: no gaps are bridged");
   scan->add_flag("--no-crc", flags.no_crc, "Do not check page checksums");

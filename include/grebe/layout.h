@@ -107,7 +107,8 @@ arrow::Result<LayoutReport> ReportLayout(const LayoutTable& table,
 std::string LayoutReportHtml(const LayoutReport& report, const LayoutReport* after);
 
 struct LayoutPlanOptions {
-  std::vector<std::string> columns;   // that the table is to be ordered by; at least one
+  // That part the files, at least one: of a sort only its first column, of a curve all of them.
+  std::vector<std::string> columns;
   // Most bytes to rewrite.
   int64_t budget_bytes = std::numeric_limits<int64_t>::max();
   // Raise it to rewrite less and live with more depth (docs/concepts/upkeep.md).

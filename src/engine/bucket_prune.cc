@@ -2,11 +2,11 @@
 
 #include <arrow/scalar.h>
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "curve/bucket_hash.h"
+#include "layout/layout_spec.h"
 
 namespace grebe::engine {
 namespace {
@@ -21,7 +21,7 @@ struct FileBucket {
   std::optional<int64_t> bucket;   // nullopt: the column is null in every row
 };
 
-// bucket(16,user_id), the column perhaps in double quotes; nullopt: something else.
+// bucket(16,user_id); nullopt: something else, as buckets of several columns.
 std::optional<FileBucket> ParseBucket(const std::string& layout) {
   const auto json = nlohmann::json::parse(layout, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("by") || !json["by"].is_string() ||
@@ -29,21 +29,12 @@ std::optional<FileBucket> ParseBucket(const std::string& layout) {
     return std::nullopt;
   }
   FileBucket out;
-  const std::string by = json["by"];
-  constexpr std::string_view kHead = "bucket(";
-  const size_t comma = by.find(',');
-  if (!by.starts_with(kHead) || !by.ends_with(')') || comma == std::string::npos) {
+  const auto by = layout::ParseLayout(json["by"].get<std::string>());
+  if (!by.ok() || by->kind != layout::LayoutKind::kBucket || by->columns.size() != 1) {
     return std::nullopt;
   }
-  const char* end = by.data() + comma;
-  const auto [stopped, error] = std::from_chars(by.data() + kHead.size(), end, out.count);
-  if (error != std::errc() || stopped != end || out.count <= 0) return std::nullopt;
-  out.column = by.substr(comma + 1, by.size() - comma - 2);
-  if (out.column.size() >= 2 && out.column.front() == '"' && out.column.back() == '"') {
-    out.column = out.column.substr(1, out.column.size() - 2);
-  } else if (out.column.find(',') != std::string::npos) {
-    return std::nullopt;   // buckets of several columns
-  }
+  out.count = by->bucket_count;
+  out.column = by->columns.front();
   if (json["bucket"].is_number_integer()) {
     out.bucket = json["bucket"].get<int64_t>();
   } else if (!json["bucket"].is_null()) {
