@@ -16,7 +16,12 @@
 namespace grebe::layout {
 namespace {
 
+// The sample is held as long as the rewrite lasts, and twice while it is put together. Files depend
+// on it, so its bound is no part of the memory limit: whatever the limit, the files are the same.
+constexpr int64_t kSampleBytesMax = 32 << 20;
+// What it is picked from at once.
 constexpr int64_t kSampleBatchRows = 64 << 10;
+constexpr int64_t kSampleBatchBytes = 4 << 20;
 // Whole rows are measured in this many files, this many rows each.
 constexpr int kMeasuredFiles = 8;
 constexpr int64_t kMeasuredRows = 4096;
@@ -35,6 +40,34 @@ bool SkipsFile(const RewriteOptions& options, int file, const Status& error) {
   return IsFileError(error) && options.skip_file && options.skip_file(file, error);
 }
 
+// Bytes of a row in memory, from the first rows of a few files. columns: as RowSource::Read has
+// them. skipped: files to leave out; empty: none.
+Result<double> MeasureRows(RowSource& source, const std::vector<std::string>& columns,
+                           const std::vector<bool>& skipped, const RewriteOptions& options) {
+  int64_t rows = 0, bytes = 0;
+  const int files = source.file_count();
+  for (int i = 0; i < std::min(files, kMeasuredFiles); ++i) {
+    const int file = static_cast<int>(static_cast<int64_t>(i) * files /
+                                      std::min(files, kMeasuredFiles));
+    if (!skipped.empty() && skipped[static_cast<size_t>(file)]) continue;
+    // Enough is known after the first batch: then the reading is given up.
+    const Status enough = Cancelled("enough");
+    const Status status =
+        source.Read(file, columns, kMeasuredRows, [&](const auto& batch, int64_t) -> Status {
+          rows += batch->num_rows();
+          bytes += BytesOf(*batch);
+          return enough;
+        });
+    // What is wrong with a file shows again when it is read whole.
+    if (!status.ok() && !IsKind(status, ErrorKind::kCancelled) && !IsFileError(status)) {
+      return status;
+    }
+    if (options.stop != nullptr) ARROW_RETURN_NOT_OK(options.stop->Check());
+  }
+  return std::max(1.0,
+                  static_cast<double>(bytes) / static_cast<double>(std::max<int64_t>(rows, 1)));
+}
+
 class Sampler {
  public:
   Sampler(RowSource& source, const std::vector<std::string>& columns,
@@ -47,8 +80,14 @@ class Sampler {
       first_rows_.push_back(out.row_count);
       out.row_count += source_.row_count(file);
     }
-    stride_ = std::max<int64_t>(
-        1, (out.row_count + options_.sample_rows_max - 1) / options_.sample_rows_max);
+    ARROW_ASSIGN_OR_RAISE(const double row_bytes, MeasureRows(source_, columns_, {}, options_));
+    const auto rows_of = [row_bytes](int64_t bytes) {
+      return static_cast<int64_t>(static_cast<double>(bytes) / row_bytes);
+    };
+    const int64_t rows_max = std::clamp<int64_t>(rows_of(kSampleBytesMax), 1,
+                                                 options_.sample_rows_max);
+    stride_ = std::max<int64_t>(1, (out.row_count + rows_max - 1) / rows_max);
+    batch_rows_ = std::clamp<int64_t>(rows_of(kSampleBatchBytes), 64, kSampleBatchRows);
     parts_.resize(static_cast<size_t>(source_.file_count()));
     const int threads = MemoryShare::Of(options_.memory_bytes_max, options_.threads).threads;
     ARROW_RETURN_NOT_OK(RunAll(threads, parts_.size(), [&](size_t file) {
@@ -78,7 +117,7 @@ class Sampler {
     Part& part = parts_[static_cast<size_t>(file)];
     // Rows are counted over all files, so that small files are not sampled more densely.
     const int64_t base = first_rows_[static_cast<size_t>(file)];
-    return source_.Read(file, columns_, kSampleBatchRows, [&](const auto& rows, int64_t first) {
+    return source_.Read(file, columns_, batch_rows_, [&](const auto& rows, int64_t first) {
       if (options_.stop != nullptr) ARROW_RETURN_NOT_OK(options_.stop->Check());
       std::vector<RowRef> picked;
       const int64_t begin = base + first;
@@ -119,35 +158,9 @@ class Sampler {
   const std::vector<std::string> columns_;
   std::vector<int64_t> first_rows_;
   int64_t stride_ = 1;
+  int64_t batch_rows_ = 0;
   std::vector<Part> parts_;
 };
-
-// Bytes of a row in memory, from the first rows of a few files.
-Result<double> MeasureRows(RowSource& source, const PreparedRewrite& prepared,
-                           const RewriteOptions& options) {
-  int64_t rows = 0, bytes = 0;
-  const int files = source.file_count();
-  for (int i = 0; i < std::min(files, kMeasuredFiles); ++i) {
-    const int file = static_cast<int>(static_cast<int64_t>(i) * files /
-                                      std::min(files, kMeasuredFiles));
-    if (prepared.skipped[static_cast<size_t>(file)]) continue;
-    // Enough is known after the first batch: then the reading is given up.
-    const Status enough = Cancelled("enough");
-    const Status status =
-        source.Read(file, {}, kMeasuredRows, [&](const auto& batch, int64_t) -> Status {
-          rows += batch->num_rows();
-          bytes += BytesOf(*batch);
-          return enough;
-        });
-    // What is wrong with a file shows again when it is read whole.
-    if (!status.ok() && !IsKind(status, ErrorKind::kCancelled) && !IsFileError(status)) {
-      return status;
-    }
-    if (options.stop != nullptr) ARROW_RETURN_NOT_OK(options.stop->Check());
-  }
-  return std::max(1.0,
-                  static_cast<double>(bytes) / static_cast<double>(std::max<int64_t>(rows, 1)));
-}
 
 // Whether the largest key's rows, which may not part, fit the memory limit.
 Status MeasureKeys(const RewriteOptions& options, PreparedRewrite* prepared) {
@@ -299,7 +312,7 @@ Result<PreparedRewrite> PrepareRewrite(RowSource& source, const RewriteOptions& 
                                         std::move(sampled.file_rows), sampled.weight));
   prepared.row_count = sampled.row_count;
   prepared.skipped = std::move(sampled.skipped);
-  ARROW_ASSIGN_OR_RAISE(prepared.row_bytes, MeasureRows(source, prepared, options));
+  ARROW_ASSIGN_OR_RAISE(prepared.row_bytes, MeasureRows(source, {}, prepared.skipped, options));
   if (options.unparted_columns > 0) ARROW_RETURN_NOT_OK(MeasureKeys(options, &prepared));
   GiveBackMemory();
   PlanOptions plan;

@@ -68,7 +68,7 @@ struct RewriteOptions {
   RowOrder::Request order;
   int64_t target_file_rows = 1 << 20;
   int64_t target_row_group_rows = 128 << 10;   // fewer where memory does not hold them
-  int64_t sample_rows_max = 256 << 10;
+  int64_t sample_rows_max = 256 << 10;         // fewer of wide rows: 32 MiB
   // Rows that are equal in this many columns of the order share a row group.
   int unparted_columns = 0;
   // Tell the target where keys end: values of the order's first column, cells of a curve.

@@ -121,10 +121,29 @@ def check_unforeseen(rng, scratch):
     assert summary["rows_out"] == 2 * (50_000 + wide)
 
 
+def check_wide_order(rng, scratch):
+    """Ordered by texts of 5,000 characters: the sample of them keeps to the limit too."""
+    rows, table = 20_000, scratch / "wide"
+    letters = rng.integers(97, 123, (rows, 5000), dtype="u1")
+    write(table, pa.table({"k": rng.integers(0, rows, rows),
+                           "v": [line.tobytes().decode() for line in letters]}), 1)
+    for number, by in enumerate(("sort(v)", "zorder(v,k)")):
+        out = scratch / f"out{number}"
+        summary, peak = rewrite(table, out, "128MB", "--by", by, "--target-file-rows", "5000")
+        print(f"128MB {by}, texts of 5,000: peak {peak / MIB:.0f} MiB", flush=True)
+        assert summary["files_out"] > 1 and peak <= 1.2 * 128 * MIB, (summary, peak)
+        got = pa.concat_tables(pq.read_table(path) for path in sorted(out.glob("*.parquet")))
+        ordered = [("v", "ascending"), ("k", "ascending")]
+        source = pq.read_table(table / "f0.parquet").sort_by(ordered)
+        assert got.sort_by(ordered).to_pydict() == source.to_pydict(), "other rows"
+        if by == "sort(v)":
+            assert got["v"].to_pylist() == source["v"].to_pylist(), "not in order"
+
+
 def main():
     args = arguments.parse(arguments.parser(__doc__))
     rng = np.random.default_rng(args.seed)
-    for check in (check_unforeseen, check_foreseen, check_peak):
+    for check in (check_wide_order, check_unforeseen, check_foreseen, check_peak):
         with tempfile.TemporaryDirectory(prefix="grebe-limits-") as scratch:
             check(rng, pathlib.Path(scratch))
     print("0 failures")
