@@ -21,7 +21,7 @@ export CCACHE_NOHASHDIR = 1
 # Tests that run the command hundreds of times: too long under a sanitizer. The tiny runs of scan and
 # rewrite, bug_cases, differential_small and kill_small stand for them under ASan.
 LAYOUT_COMMANDS = layout_(report|plan|advise|upkeep)|rewrite_(tree|dry_run)
-MANY_COMMANDS = (scan|ranges|rewrite|rewrite_faults|writer)_small|scan_cases|$(LAYOUT_COMMANDS)
+MANY_COMMANDS = (scan|ranges|rewrite|rewrite_faults|writer)_small|(cli|scan)_cases|$(LAYOUT_COMMANDS)
 # Under TSan the tiny run of scan alone: the others, and byte flips, add no threads to what the rooms' and
 # the engine's tests run. A rewrite's threads share Arrow's schemas, whose cached fingerprints TSan
 # cannot see guarded inside the wheel: layout_rewrite_test and write_file_test stand for it.

@@ -9,6 +9,7 @@
 #include "grebe/system_error.h"
 
 namespace grebe {
+
 SpillFile::~SpillFile() {
   if (fd_ >= 0) close(fd_);
 }

@@ -235,8 +235,13 @@ class Build {
       }
       rows_seen += batch->num_rows();
       GREBE_FAILPOINT("build.mid_file");
-      ARROW_RETURN_NOT_OK(builder_->AddRows(id, first_row, keys, covering.get()));
+      const Status added = builder_->AddRows(id, first_row, keys, covering.get());
       std::lock_guard lock(mutex_);
+      if (IsKind(added, ErrorKind::kLimitExceeded)) {   // as a full disk: no fault of the file
+        if (first_error_.ok()) first_error_ = added;
+        give_up_.store(true);
+      }
+      ARROW_RETURN_NOT_OK(added);
       result_.files[id.value].row_count = rows_seen;
       return Status::OK();
     };

@@ -135,3 +135,17 @@ def test_a_spill_folder_at_fault_is_not_taken_for_bad_files(table, tmp_path):
         got = fails(["index", "create", table, "--key", "k", "--index-root", tmp_path / "index",
                      "--memory", 1 << 20, *skip])
         assert kind is None or got[0] == kind
+
+
+def test_a_full_disk_is_not_taken_for_bad_files(table, tmp_path):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+    for command in (["index", "create", table, "--key", "k", "--index-root", tmp_path / "index",
+                     "--memory", "1MB"],
+                    ["layout", "rewrite", table, "--by", "sort(k)", "--partitions", "none", "--to",
+                     tmp_path / "out", "--memory", "128MB"]):
+        kind, code, message = fails([*command, "--skip-bad-files"], preexec_fn=limit)
+        assert (kind, code) == LIMIT
+        assert "spill file" in message   # and not what is written of the files that are left
+    assert not list((tmp_path / "out").glob("*.parquet"))
