@@ -74,8 +74,9 @@ HttpResponse RunHttp(HttpTransport* transport, HttpRequest request) {
 
 std::shared_ptr<HttpExchange> PopDriving(HttpTransport* transport, HttpInbox* inbox,
                                          Clock::time_point deadline, bool* more) {
-  if (!inbox->Ready()) transport->Drive(inbox, deadline);
-  return inbox->Pop(deadline, more);
+  const bool alone = inbox->Ready() || transport->Drive(inbox, deadline);
+  // Nobody drives now. Waiting here would be for ever if a helper has taken what was ready.
+  return inbox->Pop(alone ? Clock::now() : deadline, more);
 }
 
 }  // namespace grebe::store

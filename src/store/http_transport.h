@@ -111,6 +111,7 @@ class HttpTransport {
 };
 
 // The next exchange for the inbox, as HttpInbox::Pop; drives the network meanwhile if nobody does.
+// Null also where another thread took the exchange first: call again.
 std::shared_ptr<HttpExchange> PopDriving(HttpTransport* transport, HttpInbox* inbox,
                                          Clock::time_point deadline, bool* more);
 
