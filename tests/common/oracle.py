@@ -128,7 +128,8 @@ class Oracle:
 
 
 def take(table, rows):
-    """table.take, also for views, which pyarrow does not take."""
+    """table.take, also for views, which pyarrow does not take, and of no rows."""
+    rows = pa.array(rows, pa.int64())
     columns = []
     for column in table.columns:
         kind = column.type
