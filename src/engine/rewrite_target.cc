@@ -199,7 +199,7 @@ std::string GroupTarget::PathOf(int file, uint32_t section) const {
     std::snprintf(bucket, sizeof(bucket), "bucket-%05u-", section);
     const bool of_nulls = section == static_cast<uint32_t>(options_.order.by.bucket_count);
     kind = of_nulls ? "bucket-null-" : bucket;
-  } else if (options_.order.by.kind == layout::LayoutKind::kTree) {
+  } else if (options_.order.tree != nullptr) {
     char leaf[24];
     std::snprintf(leaf, sizeof(leaf), "leaf-%05u-", section);
     kind = leaf;
